@@ -1,0 +1,324 @@
+// SPDX-License-Identifier: GPL-2.0
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "../kselftest.h"
+#include "vm_util.h"
+#include "page_state.h"
+
+#define PFN_MASK	(BIT_ULL(55) - 1)
+#define COMPOUND_TAIL	BIT_ULL(16)	/* KPF_COMPOUND_TAIL */
+#define CHUNK		512		/* entries read from pagemap at once */
+
+static const char * const field_names[PAGE_STATE_NR_FIELDS] = {
+	[PAGE_STATE_VMAS]		= "vmas",
+	[PAGE_STATE_SIZE_KB]		= "size_kb",
+	[PAGE_STATE_RSS_KB]		= "rss_kb",
+	[PAGE_STATE_DIRTY_KB]		= "dirty_kb",
+	[PAGE_STATE_ANON_KB]		= "anon_kb",
+	[PAGE_STATE_ANON_HUGE_KB]	= "anon_huge_kb",
+	[PAGE_STATE_SHMEM_HUGE_KB]	= "shmem_huge_kb",
+	[PAGE_STATE_KERNEL_PAGE_KB]	= "kernel_page_kb",
+	[PAGE_STATE_MMU_PAGE_KB]	= "mmu_page_kb",
+	[PAGE_STATE_SWAP_KB]		= "swap_kb",
+	[PAGE_STATE_THP_ELIGIBLE]	= "thp_eligible",
+	[PAGE_STATE_WRITABLE]		= "writable",
+	[PAGE_STATE_MAY_WRITE]		= "may_write",
+	[PAGE_STATE_PRESENT]		= "present",
+	[PAGE_STATE_FILE]		= "file",
+	[PAGE_STATE_EXCLUSIVE]		= "exclusive",
+	[PAGE_STATE_FOLIO_KB]		= "folio_kb",
+	[PAGE_STATE_FAULTS]		= "faults",
+};
+
+static const struct {
+	const char *name;
+	enum page_state_field field;
+} smaps_lines[] = {
+	{ "Size",		PAGE_STATE_SIZE_KB },
+	{ "KernelPageSize",	PAGE_STATE_KERNEL_PAGE_KB },
+	{ "MMUPageSize",	PAGE_STATE_MMU_PAGE_KB },
+	{ "Rss",		PAGE_STATE_RSS_KB },
+	{ "Shared_Dirty",	PAGE_STATE_DIRTY_KB },
+	{ "Private_Dirty",	PAGE_STATE_DIRTY_KB },
+	{ "Anonymous",		PAGE_STATE_ANON_KB },
+	{ "AnonHugePages",	PAGE_STATE_ANON_HUGE_KB },
+	{ "ShmemPmdMapped",	PAGE_STATE_SHMEM_HUGE_KB },
+	{ "Swap",		PAGE_STATE_SWAP_KB },
+	{ "THPeligible",	PAGE_STATE_THP_ELIGIBLE },
+};
+
+static const struct {
+	const char *name;
+	enum page_state_field field;
+} vm_flags[] = {
+	{ "wr",			PAGE_STATE_WRITABLE },
+	{ "mw",			PAGE_STATE_MAY_WRITE },
+};
+
+/* The lines met so far in one entry of smaps. */
+struct smaps_entry {
+	bool line[ARRAY_SIZE(smaps_lines)];
+	bool flags;
+};
+
+static void add(struct page_state *state, enum page_state_field field,
+		long long value)
+{
+	long long *sum = &state->field[field];
+
+	if (*sum == PAGE_STATE_UNKNOWN)
+		return;
+	if (field == PAGE_STATE_KERNEL_PAGE_KB ||
+	    field == PAGE_STATE_MMU_PAGE_KB)
+		*sum = value > *sum ? value : *sum;
+	else
+		*sum += value;
+}
+
+static void add_vm_flags(struct page_state *state, char *flags)
+{
+	char *flag, *position;
+	size_t i;
+
+	for (flag = strtok_r(flags, "\n ", &position); flag;
+	     flag = strtok_r(NULL, "\n ", &position))
+		for (i = 0; i < ARRAY_SIZE(vm_flags); i++)
+			if (!strcmp(flag, vm_flags[i].name))
+				add(state, vm_flags[i].field, 1);
+}
+
+static void add_line(struct page_state *state, struct smaps_entry *entry,
+		     char *line)
+{
+	char *value = strchr(line, ':'), *rest;
+	long long number;
+	size_t i;
+
+	if (!value)
+		return;
+	*value++ = '\0';
+	if (!strcmp(line, "VmFlags")) {
+		entry->flags = true;
+		add_vm_flags(state, value);
+		return;
+	}
+	for (i = 0; i < ARRAY_SIZE(smaps_lines); i++) {
+		if (strcmp(line, smaps_lines[i].name))
+			continue;
+		number = strtoll(value, &rest, 10);
+		if (rest == value || number < 0)
+			return;
+		entry->line[i] = true;
+		add(state, smaps_lines[i].field, number);
+	}
+}
+
+/* A sum that lacks an addend is not known. */
+static void end_entry(struct page_state *state, const struct smaps_entry *entry)
+{
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(smaps_lines); i++)
+		if (!entry->line[i])
+			state->field[smaps_lines[i].field] = PAGE_STATE_UNKNOWN;
+	for (i = 0; i < ARRAY_SIZE(vm_flags); i++)
+		if (!entry->flags)
+			state->field[vm_flags[i].field] = PAGE_STATE_UNKNOWN;
+}
+
+static int read_smaps(unsigned long start, unsigned long end, struct page_state *state)
+{
+	struct smaps_entry entry;
+	unsigned long vma_start, vma_end;
+	bool inside = false;
+	size_t length = 0;
+	char *line = NULL;
+	int ret = 0;
+	FILE *file;
+
+	file = fopen("/proc/self/smaps", "r");
+	if (!file)
+		return -errno;
+	while (getline(&line, &length, file) > 0) {
+		if (sscanf(line, "%lx-%lx ",
+			   &vma_start, &vma_end) != 2) {
+			if (inside)
+				add_line(state, &entry, line);
+			continue;
+		}
+		if (inside)
+			end_entry(state, &entry);
+		inside = vma_start < end && vma_end > start;
+		if (inside) {
+			memset(&entry, 0, sizeof(entry));
+			state->field[PAGE_STATE_VMAS]++;
+		}
+	}
+	if (inside)
+		end_entry(state, &entry);
+	if (ferror(file))
+		ret = -errno;
+	free(line);
+	fclose(file);
+	return ret;
+}
+
+/* How many folios begin in a run of consecutive page frames, or -1. */
+static long count_folios(int kpageflags, unsigned long long pfn, size_t frames)
+{
+	unsigned long long flags[CHUNK];
+	ssize_t bytes = frames * sizeof(flags[0]);
+	long folios = 0;
+	size_t i;
+
+	if (pread(kpageflags, flags, bytes, pfn * sizeof(flags[0])) != bytes)
+		return -1;
+	for (i = 0; i < frames; i++)
+		folios += !(flags[i] & COMPOUND_TAIL);
+	return folios;
+}
+
+/* The same for the pages of a chunk of pagemap that are present. */
+static long count_folios_behind(int kpageflags, const unsigned long long *entries,
+				size_t nr_entries)
+{
+	long folios, sum = 0;
+	size_t i, run;
+	unsigned long long pfn;
+
+	for (i = 0; i < nr_entries; i += run) {
+		run = 1;
+		if (!(entries[i] & PM_PRESENT))
+			continue;
+		pfn = entries[i] & PFN_MASK;
+		/* Page frame numbers read as 0 without CAP_SYS_ADMIN. */
+		if (!pfn)
+			return -1;
+		while (i + run < nr_entries && entries[i + run] & PM_PRESENT &&
+		       (entries[i + run] & PFN_MASK) == pfn + run)
+			run++;
+		folios = count_folios(kpageflags, pfn, run);
+		if (folios < 0)
+			return -1;
+		sum += folios;
+	}
+	return sum;
+}
+
+static int read_pagemap(unsigned long start, unsigned long end, struct page_state *state)
+{
+	size_t page = start / psize(), pages = (end - start) / psize();
+	long folios, all_folios = 0;
+	unsigned long long entries[CHUNK];
+	int pagemap, kpageflags;
+	size_t i, nr_entries;
+	int ret = 0;
+
+	pagemap = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
+	if (pagemap < 0)
+		return -errno;
+	kpageflags = open("/proc/kpageflags", O_RDONLY | O_CLOEXEC);
+
+	for (; pages; pages -= nr_entries, page += nr_entries) {
+		ssize_t bytes;
+
+		nr_entries = pages < CHUNK ? pages : CHUNK;
+		bytes = nr_entries * sizeof(entries[0]);
+		ret = pread(pagemap, entries, bytes, (off_t)page * sizeof(entries[0]));
+		if (ret != bytes) {
+			ret = ret < 0 ? -errno : -EIO;
+			break;
+		}
+		ret = 0;
+		for (i = 0; i < nr_entries; i++) {
+			if (!(entries[i] & PM_PRESENT))
+				continue;
+			state->field[PAGE_STATE_PRESENT]++;
+			state->field[PAGE_STATE_FILE] += !!(entries[i] & PM_FILE);
+			state->field[PAGE_STATE_EXCLUSIVE] +=
+				!!(entries[i] & PM_MMAP_EXCLUSIVE);
+		}
+		folios = count_folios_behind(kpageflags, entries, nr_entries);
+		all_folios = folios < 0 || all_folios < 0 ? -1 : all_folios + folios;
+	}
+	if (all_folios > 0)
+		state->field[PAGE_STATE_FOLIO_KB] =
+			state->field[PAGE_STATE_PRESENT] * (psize() / 1024) / all_folios;
+	else
+		state->field[PAGE_STATE_FOLIO_KB] = PAGE_STATE_UNKNOWN;
+
+	if (kpageflags >= 0)
+		close(kpageflags);
+	close(pagemap);
+	return ret;
+}
+
+int page_state_read(const void *start, size_t size, struct page_state *state)
+{
+	unsigned long from = (unsigned long)start;
+	int ret;
+
+	memset(state, 0, sizeof(*state));
+	state->field[PAGE_STATE_FAULTS] = PAGE_STATE_UNKNOWN;
+	ret = read_smaps(from, from + size, state);
+	if (ret)
+		return ret;
+	return read_pagemap(from, from + size, state);
+}
+
+static const char *to_text(long long value, char *text, size_t size)
+{
+	if (value == PAGE_STATE_UNKNOWN)
+		return "unknown";
+	snprintf(text, size, "%lld", value);
+	return text;
+}
+
+bool page_state_matches(const struct page_state *expected,
+			const struct page_state *seen,
+			const char *variant, const char *phase)
+{
+	char expected_text[24], seen_text[24];
+	bool same = true;
+	size_t i;
+
+	for (i = 0; i < PAGE_STATE_NR_FIELDS; i++) {
+		long long want = expected->field[i], have = seen->field[i];
+
+		if (want == PAGE_STATE_ANY ||
+		    (want == have && have != PAGE_STATE_UNKNOWN))
+			continue;
+		same = false;
+		ksft_print_msg("mismatch variant=%s phase=%s field=%s expected=%s seen=%s\n",
+			       variant, phase, field_names[i],
+			       to_text(want, expected_text, sizeof(expected_text)),
+			       to_text(have, seen_text, sizeof(seen_text)));
+	}
+	return same;
+}
+
+void page_state_print(const struct page_state *state,
+		      const char *variant, const char *phase)
+{
+	char line[512], text[24];
+	int length = 0;
+	size_t i;
+
+	for (i = 0; i < PAGE_STATE_NR_FIELDS; i++) {
+		long long value = state->field[i];
+
+		if (i == PAGE_STATE_FOLIO_KB && value == PAGE_STATE_UNKNOWN)
+			length += snprintf(line + length, sizeof(line) - length,
+					   " folio=unverified");
+		else
+			length += snprintf(line + length, sizeof(line) - length,
+					   " %s=%s", field_names[i],
+					   to_text(value, text, sizeof(text)));
+	}
+	ksft_print_msg("state variant=%s phase=%s%s\n", variant, phase, line);
+}
