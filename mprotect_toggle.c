@@ -1463,38 +1463,44 @@ TEST_F_TIMEOUT(mprotect_toggle_private, dirty_survives, TIMEOUT)
 	EXPECT_TRUE(check_contents(mapping, "after_pageout"));
 }
 
-/* Pages must have a bit set in pagemap if @odd_only says so, and only then. */
-static bool check_pagemap_bit(const struct mapping *mapping, int pagemap,
-			      unsigned long long bit, size_t unit, bool odd_only,
-			      const char *phase, const char *field)
-{
-	struct tally missing = {}, excess = {};
-	size_t page;
-	bool ok;
+/* Pages that should have a bit set in pagemap and have not, and the reverse. */
+struct bit_tally {
+	struct tally missing;
+	struct tally excess;
+};
 
+/* @odd_only: of the units of so many pages, only every second one should. */
+static void find_wrong_bits(const struct mapping *mapping, int pagemap,
+			    unsigned long long bit, size_t unit, bool odd_only,
+			    struct bit_tally *tally)
+{
+	size_t page;
+
+	memset(tally, 0, sizeof(*tally));
 	for (page = 0; page < mapping->pages; page++) {
 		char *address = page_at(mapping, page);
 		bool set = pagemap_get_entry(pagemap, address) & bit;
 		bool expected = !odd_only || page / unit % 2;
 
-		if (set != expected)
-			tally_add(expected ? &missing : &excess, address,
-				  expected ? "0" : "1");
+		if (expected && !set)
+			tally_add(&tally->missing, address, "0");
+		else if (!expected && set)
+			tally_add(&tally->excess, address, "1");
 	}
-	ok = tally_report(&missing, mapping, phase, field, "1");
-	return tally_report(&excess, mapping, phase, field, "0") && ok;
 }
 
-/* A page is soft-dirty if it was written to, and only then. */
+/* A page that was written to is soft-dirty, flipped or not, and no other is. */
 TEST_F_TIMEOUT(mprotect_toggle, write_tracking_soft_dirty, TIMEOUT)
 {
 	struct mapping *mapping = &self->mapping;
+	enum folios folios = variant->shape->folios;
+	struct bit_tally tally;
 	size_t page, unit = 1;
 	int pagemap;
 
 	if (!softdirty_supported())
 		SKIP(return, "no soft-dirty tracking in this kernel");
-	if (variant->shape->folios == PMD_MAPPED)
+	if (folios == PMD_MAPPED)
 		unit = mapping->pmd_size / psize();
 	pagemap = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
 	ASSERT_LE(0, pagemap);
@@ -1503,9 +1509,23 @@ TEST_F_TIMEOUT(mprotect_toggle, write_tracking_soft_dirty, TIMEOUT)
 	ASSERT_EQ(0, flip_often(mapping, 1));
 	for (page = unit; page < mapping->pages; page += 2 * unit)
 		*page_at(mapping, page) = 1;
-	EXPECT_TRUE(check_pagemap_bit(mapping, pagemap, PM_SOFT_DIRTY, unit, true,
-				      "touched", "soft_dirty"));
+	find_wrong_bits(mapping, pagemap, PM_SOFT_DIRTY, unit, true, &tally);
 	close(pagemap);
+	EXPECT_TRUE(tally_report(&tally.missing, mapping, "touched", "soft_dirty", "1"));
+
+	/*
+	 * Since mprotect() changes the PTEs of a large folio in batches (6.17),
+	 * x86 makes all of a batch soft-dirty: pte_mkdirty() does, and
+	 * modify_prot_start_ptes() calls it to gather the dirty bits. User space
+	 * has to put up with too many soft-dirty pages, as new mappings are
+	 * soft-dirty too, so this is told and does not fail.
+	 */
+	if (folios == PTE_MAPPED || folios == FOLIOS_OF_64K) {
+		ksft_print_msg("excess variant=%s phase=touched field=soft_dirty pages=%lu\n",
+			       variant->shape->name, tally.excess.pages);
+		return;
+	}
+	EXPECT_TRUE(tally_report(&tally.excess, mapping, "touched", "soft_dirty", "0"));
 }
 
 static int set_uffd_wp(int uffd, const struct mapping *mapping, bool protect)
@@ -1544,6 +1564,7 @@ TEST_F_TIMEOUT(mprotect_toggle, write_tracking_uffd_wp, TIMEOUT)
 		.api = UFFD_API,
 		.features = UFFD_FEATURE_PAGEFAULT_FLAG_WP | UFFD_FEATURE_SIGBUS,
 	};
+	struct bit_tally tally;
 	int uffd, pagemap;
 
 	if (variant->shape->shared)
@@ -1559,11 +1580,11 @@ TEST_F_TIMEOUT(mprotect_toggle, write_tracking_uffd_wp, TIMEOUT)
 
 	ASSERT_EQ(0, set_uffd_wp(uffd, mapping, true));
 	ASSERT_EQ(0, flip(mapping, variant->shape->lower));
-	EXPECT_TRUE(check_pagemap_bit(mapping, pagemap, PM_UFFD_WP, 1, false,
-				      "protected", "uffd_wp"));
+	find_wrong_bits(mapping, pagemap, PM_UFFD_WP, 1, false, &tally);
+	EXPECT_TRUE(tally_report(&tally.missing, mapping, "protected", "uffd_wp", "1"));
 	ASSERT_EQ(0, flip(mapping, PROT_FULL));
-	EXPECT_TRUE(check_pagemap_bit(mapping, pagemap, PM_UFFD_WP, 1, false,
-				      "restored", "uffd_wp"));
+	find_wrong_bits(mapping, pagemap, PM_UFFD_WP, 1, false, &tally);
+	EXPECT_TRUE(tally_report(&tally.missing, mapping, "restored", "uffd_wp", "1"));
 	EXPECT_TRUE(check_writes_held_up(mapping));
 
 	ASSERT_EQ(0, set_uffd_wp(uffd, mapping, false));
