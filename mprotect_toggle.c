@@ -48,7 +48,7 @@
 #define PROT_FULL	(PROT_READ | PROT_WRITE)
 
 /* Enough of every kind of page to check. What is timed is of the user's size. */
-#define TEST_MB		16
+#define TEST_MB		8
 
 /* For an emulated machine with a debug kernel: no test takes long elsewhere. */
 #define TIMEOUT		600

@@ -13,6 +13,7 @@
 #define PFN_MASK	(BIT_ULL(55) - 1)
 #define COMPOUND_TAIL	BIT_ULL(16)	/* KPF_COMPOUND_TAIL */
 #define CHUNK		512		/* entries read from pagemap at once */
+#define FRAMES		64		/* from kpageflags */
 
 static const char * const field_names[PAGE_STATE_NR_FIELDS] = {
 	[PAGE_STATE_VMAS]		= "vmas",
@@ -168,51 +169,56 @@ static int read_smaps(unsigned long start, unsigned long end, struct page_state 
 	return ret;
 }
 
-/* How many folios begin in a run of consecutive page frames, or -1. */
-static long count_folios(int kpageflags, unsigned long long pfn, size_t frames)
+/* Consecutive page frames, whose flags are read at once. */
+struct frame_block {
+	unsigned long long first;
+	ssize_t bytes;
+	unsigned long long flags[FRAMES];
+};
+
+/* Does a folio begin at this page frame? Returns 1, 0, or -1 for not known. */
+static int is_folio_start(int kpageflags, struct frame_block *block,
+			  unsigned long long pfn)
 {
-	unsigned long long flags[CHUNK];
-	ssize_t bytes = frames * sizeof(flags[0]);
+	unsigned long long first = pfn / FRAMES * FRAMES;
+
+	if (block->first != first) {
+		block->first = first;
+		block->bytes = pread(kpageflags, block->flags, sizeof(block->flags),
+				     first * sizeof(first));
+	}
+	/* The last block of memory may be a short one. */
+	if (block->bytes < (ssize_t)((pfn - first + 1) * sizeof(first)))
+		return -1;
+	return !(block->flags[pfn - first] & COMPOUND_TAIL);
+}
+
+/* How many folios begin among the pages that are present, or -1. */
+static long count_folios(int kpageflags, struct frame_block *block,
+			 const unsigned long long *entries, size_t nr_entries)
+{
 	long folios = 0;
 	size_t i;
 
-	if (pread(kpageflags, flags, bytes, pfn * sizeof(flags[0])) != bytes)
-		return -1;
-	for (i = 0; i < frames; i++)
-		folios += !(flags[i] & COMPOUND_TAIL);
-	return folios;
-}
+	for (i = 0; i < nr_entries; i++) {
+		unsigned long long pfn = entries[i] & PFN_MASK;
+		int start;
 
-/* The same for the pages of a chunk of pagemap that are present. */
-static long count_folios_behind(int kpageflags, const unsigned long long *entries,
-				size_t nr_entries)
-{
-	long folios, sum = 0;
-	size_t i, run;
-	unsigned long long pfn;
-
-	for (i = 0; i < nr_entries; i += run) {
-		run = 1;
 		if (!(entries[i] & PM_PRESENT))
 			continue;
-		pfn = entries[i] & PFN_MASK;
 		/* Page frame numbers read as 0 without CAP_SYS_ADMIN. */
-		if (!pfn)
+		start = pfn ? is_folio_start(kpageflags, block, pfn) : -1;
+		if (start < 0)
 			return -1;
-		while (i + run < nr_entries && entries[i + run] & PM_PRESENT &&
-		       (entries[i + run] & PFN_MASK) == pfn + run)
-			run++;
-		folios = count_folios(kpageflags, pfn, run);
-		if (folios < 0)
-			return -1;
-		sum += folios;
+		folios += start;
 	}
-	return sum;
+	return folios;
 }
 
 static int read_pagemap(unsigned long start, unsigned long end, struct page_state *state)
 {
 	size_t page = start / psize(), pages = (end - start) / psize();
+	struct frame_block block = { .first = -1ULL };
 	long folios, all_folios = 0;
 	unsigned long long entries[CHUNK];
 	int pagemap, kpageflags;
@@ -243,8 +249,10 @@ static int read_pagemap(unsigned long start, unsigned long end, struct page_stat
 			state->field[PAGE_STATE_EXCLUSIVE] +=
 				!!(entries[i] & PM_MMAP_EXCLUSIVE);
 		}
-		folios = count_folios_behind(kpageflags, entries, nr_entries);
-		all_folios = folios < 0 || all_folios < 0 ? -1 : all_folios + folios;
+		if (all_folios < 0)
+			continue;
+		folios = count_folios(kpageflags, &block, entries, nr_entries);
+		all_folios = folios < 0 ? -1 : all_folios + folios;
 	}
 	if (all_folios > 0)
 		state->field[PAGE_STATE_FOLIO_KB] =
