@@ -26,7 +26,7 @@
 #define UNRECORDED_CYCLES	3
 
 /* With nothing asked for, all rounds of a variant take about so long at most. */
-#define ENOUGH_NS		900000000ULL
+#define ENOUGH_NS		500000000ULL
 #define FEWEST_CYCLES		3
 
 /*
