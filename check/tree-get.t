@@ -13,19 +13,29 @@ is_complete()
 		[ -f "$1/scripts/checkpatch.pl" ] && [ -f "$1/MAINTAINERS" ]
 }
 
+# Every command but apt's.
+mkdir "$tmp/without-apt"
+ln -s /usr/bin/* /bin/* "$tmp/without-apt" 2> /dev/null
+rm "$tmp"/without-apt/apt-*
+
 quiet_the_second_time()
 {
-	tree/get > "$tmp/second" 2> "$tmp/noise"
+	PATH=$tmp/without-apt tree/get > "$tmp/second" 2> "$tmp/noise"
 	cat "$tmp/noise"
 	[ ! -s "$tmp/noise" ] && [ "$(cat "$tmp/second")" = "$1" ]
 }
 
 newest=$(tree/get)
 ok "fetches a kernel tree" is_complete "$newest"
-ok "fetches it once, and is quiet then" quiet_the_second_time "$newest"
+ok "fetches it once, and is quiet from then on" quiet_the_second_time "$newest"
 ok "explains itself" exits 0 tree/get -h
 ok "refuses what is no version" refuses 2 "takes a version" tree/get newest
 ok "refuses a version that Debian does not have" refuses 1 "set KSRC" tree/get 0.1
+
+left_over()
+{
+	find "$build" -maxdepth 1 -name "linux-*" -o -name get.part | grep .
+}
 
 # From here on, a copy of the scripts in a project of its own.
 mkdir "$tmp/project"
@@ -41,13 +51,9 @@ EOT
 ok "says in one line that the mirror cannot be reached" \
 	refuses 1 "127.0.0.1.*set KSRC" env APT_CONFIG="$tmp/apt.conf" "$tmp/project/tree/get"
 
-# Every command but apt's.
-mkdir "$tmp/without-apt"
-ln -s /usr/bin/* /bin/* "$tmp/without-apt" 2> /dev/null
-rm "$tmp"/without-apt/apt-*
 ok "says in one line that there is no apt" \
 	refuses 1 "no apt.*set KSRC" env PATH="$tmp/without-apt" "$tmp/project/tree/get"
-ok "leaves no tree when it fails" not ls -d "$build"/linux-*
+ok "leaves no tree when it fails" not left_over
 
 # A Debian with a linux-source-9.9 and a 9.10, whose download waits for a file "go".
 mkdir -p "$tmp/apt" "$tmp/package/DEBIAN" "$tmp/package/usr/src"
@@ -101,11 +107,6 @@ start()
 	done
 	cat "$tmp/noise"
 	return 1
-}
-
-left_over()
-{
-	ls -d "$build"/linux-* "$build"/get.part
 }
 
 cleans_up()
