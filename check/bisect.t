@@ -45,6 +45,7 @@ finds_first_bad()
 	status=$?
 	cat "$tmp/bisect"
 	echo
+	git -C "$tree" bisect reset > /dev/null
 	bad=$(git -C "$tree" rev-parse commit-3)
 	[ $status -eq 0 ] && grep "^$bad is the first bad commit" "$tmp/bisect"
 }
@@ -53,17 +54,17 @@ finds_first_bad()
 builds_elsewhere()
 {
 	rm -r "$tree/arch"
-	mkdir "$tmp/output"
-	mv "$tree/.config" "$tmp/output"
-	exits 0 bisect_step commit-1 "$tmp/good.log" --variant shared_dirty O="$tmp/output"
+	mkdir "$tmp/elsewhere"
+	mv "$tree/.config" "$tmp/elsewhere"
+	exits 0 bisect_step commit-1 "$tmp/good.log" --variant shared_dirty O="$tmp/elsewhere"
 	status=$?
-	mv "$tmp/output/.config" "$tree"
-	[ $status -eq 0 ] && [ ! -e "$tree/arch" ] && [ -e "$tmp/output/arch" ]
+	mv "$tmp/elsewhere/.config" "$tree"
+	[ $status -eq 0 ] && [ ! -e "$tree/arch" ] && [ -e "$tmp/elsewhere/arch" ]
 }
 
 boots_alike()
 {
-	log=$(find build/bisect -newer "$tmp/output" -name '*.log')
+	log=$(find build/bisect -name '*.log' | sort | tail -n 1)
 	tr -d '\r' < "$log" | grep '^ab-boot: ' > "$tmp/alike"
 	cat "$tmp/alike"
 	grep -x "ab-boot: counted=yes cpus=1 memory=700" "$tmp/alike" &&
@@ -118,7 +119,7 @@ ok "refuses a tree without .config" refuses 255 "no ./.config" in_tree "$step" "
 touch "$tree/.config"
 ok "refuses a log of no boot" refuses 255 "no log of a counted" in_tree "$step" "$tmp/empty.log"
 ok "refuses a log that is timed" refuses 255 "no log of a counted" in_tree "$step" "$tmp/timed.log"
-ok "refuses a variant that the log has not" refuses 255 "no rounds of private" \
+ok "refuses a variant that the log has not" refuses 255 "no tests of private" \
 	in_tree "$step" "$tmp/counted.log" --variant private
 ok "a tree that does not build" fails_to 125 "does not build" \
 	bisect_step commit-5 "$tmp/counted.log"

@@ -374,7 +374,7 @@ ok "a prefix more" reads_as_well sed 's/^/# /'
 ok "three prefixes more" reads_as_well sed 's/^/# # # /'
 ok "kernel messages between the lines" \
 	reads_as_well sed 's/^/[    1.234567] random: crng init done\n/'
-ok "the screen cleared before the first line" reads_as_well sed '1s/^/\x1bc\x1b[?7l\x1b[2J\r/'
+ok "the screen cleared before each line" reads_as_well sed 's/^/\x1bc\x1b[?7l\x1b[2J\r/'
 ok "colors and NULs around lines" reads_as_well sed 's/^/\x00\x1b[0m/; s/$/\x1b[0m\x00\r/'
 ok "a mark of a color inside nothing else" not cmp -s a filtered/a
 ok "keys it does not know" reads_as_well sed '/# \(round\|cost\) /s/$/ later=yes/'
@@ -490,9 +490,12 @@ big() # STATUS PATTERN COMMAND...
 	shift 2
 	mkfifo fifo
 	"$@" 2> "$tmp/writer" > fifo &
+	writer=$!
 	prlimit --as=33554432 "$compare" a fifo a > big.text
 	status=$?
 	rm fifo
+	# It waits for a reader, if there was none.
+	kill "$writer" 2> "$tmp/kill"
 	wait
 	cat big.text "$tmp/writer"
 	[ $status -eq "$expected" ] && grep -q -e "$pattern" big.text

@@ -31,7 +31,7 @@ run_failing()
 # In an address space in which no test has room.
 run_skipping()
 {
-	run 16 prlimit --as=30000000
+	run 16 prlimit --as=20000000
 }
 
 # passed, failed and skipped, by the first words of lines alone

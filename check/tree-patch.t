@@ -108,7 +108,8 @@ replaces_series()
 	mkdir -p "$tmp/project/build/patch"
 	touch "$tmp/project/build/patch/0009-older.patch"
 	"$patch" "$1" > "$tmp/names" 2> /dev/null || return
-	ls "$tmp/project/build/patch"/* > "$tmp/listed" && same "$tmp/names" "$tmp/listed"
+	ls "$tmp/project/build/patch"/* > "$tmp/listed" && same "$tmp/names" "$tmp/listed" &&
+		[ ! -e "$tmp/project/build/patch/0009-older.patch" ]
 }
 
 signs_nothing()

@@ -1,0 +1,285 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0
+#
+# The selftest on hosts that give it little, or disturb it: it passes or skips, ends
+# when it is told to, and leaves nothing behind.
+
+. check/lib.sh
+
+toggle=$(realpath "${1-build/mprotect_toggle}")
+mark=HOSTS_T=$$
+export "${mark?}" MPROTECT_TOGGLE_SIZE_MB=8 MPROTECT_TOGGLE_CYCLES=2 MPROTECT_TOGGLE_ROUNDS=1
+
+# For users that may not come here: an open file needs no path.
+exec 8< "$toggle"
+
+# prints_results STATUS COMMAND...: the command exits so, and no test fails; what it
+# prints is left in $tmp/results
+prints_results()
+{
+	wanted=$1
+	shift
+	"$@" > "$tmp/results" 2>&1
+	status=$?
+	grep -v '^# \(state\|round\|cost\)' "$tmp/results"
+	echo "exit $status, not $wanted"
+	[ $status -eq "$wanted" ] && ! grep -q '^not ok' "$tmp/results"
+}
+
+# skips NUMBER REASON: of these results, so many
+skips()
+{
+	[ "$(grep -c "# SKIP $2\$" "$tmp/results")" -eq "$1" ]
+}
+
+# The processes that were started from here. They have the mark, as this shell has
+# not: it got it after it was started.
+ours()
+{
+	grep -lzx "$mark" /proc/[0-9]*/environ 2> /dev/null | sed 's|/proc/||; s|/environ||'
+}
+
+# The test programs among them; a process that is gone but not yet waited for has no
+# environment any more.
+programs()
+{
+	for pid in $(ours); do
+		[ "$(readlink "/proc/$pid/exe")" = "$toggle" ] && echo "$pid"
+	done
+}
+
+none_is_left()
+{
+	for _ in $(seq 50); do
+		[ -z "$(programs)" ] && return
+		sleep 0.1
+	done
+	for pid in $(programs); do
+		tr '\0' ' ' < "/proc/$pid/cmdline"
+		kill -9 "$pid"
+	done
+	return 1
+}
+
+# Starts what never ends by itself as $pid, and returns in mid-round.
+start_long()
+{
+	MPROTECT_TOGGLE_ROUNDS=1000 MPROTECT_TOGGLE_CYCLES=1000 \
+		"$toggle" -r mprotect_toggle."$1".cost > "$tmp/long" 2>&1 &
+	pid=$!
+	until grep -q '^# round' "$tmp/long"; do
+		kill -0 $pid || return
+		sleep 0.1
+	done
+}
+
+# ends_with SIGNAL STATUS VARIANT: soon, by that signal, and with all its children
+ends_with()
+{
+	start_long "$3" || return
+	[ "$(programs | wc -l)" -ge 3 ] || return
+	kill -"$1" $pid
+	exits "$2" wait $pid && none_is_left
+}
+
+# Stopped as a whole in mid-run, and continued.
+survives_a_stop()
+{
+	"$toggle" -v shared_dirty -v private_cow > "$tmp/stopped" 2>&1 &
+	pid=$!
+	until grep -q '^ok 5 ' "$tmp/stopped"; do
+		kill -0 $pid || return
+		sleep 0.01
+	done
+	stopped=$(programs)
+	# shellcheck disable=SC2086 # numbers
+	kill -STOP $stopped
+	sleep 1
+	# shellcheck disable=SC2086 # numbers
+	kill -CONT $stopped
+	exits 0 wait $pid
+	status=$?
+	cat "$tmp/stopped"
+	return $status
+}
+
+has_no_other_cpu()
+{
+	! grep '^ok .*other_cpus$' "$tmp/results" &&
+		grep '^ok .*other_cpus # SKIP only one CPU to run on$' "$tmp/results"
+}
+
+two_pass()
+{
+	"$toggle" -v shared_dirty -v private_thp > "$tmp/first" 2>&1 &
+	pid=$!
+	prints_results 0 "$toggle" -v shared_dirty -v private_thp && exits 0 wait $pid && ! grep '^not ok' "$tmp/first"
+}
+
+fails_loudly()
+{
+	"$@" > "$tmp/noise" 2>&1
+	status=$?
+	echo "exit $status"
+	[ $status -eq 1 ]
+}
+
+into_full_disk()
+{
+	"$toggle" -t page_state > /dev/full
+}
+
+into_nothing()
+{
+	"$toggle" -t page_state >&-
+}
+
+without_stdin()
+{
+	prints_results 0 "$toggle" <&-
+}
+
+# Whatever the limit is, no test gets into trouble.
+any_limit()
+{
+	for mb in 4 16 24 26 27 28 29 30 31 32 34 36; do
+		echo "$1 of $mb MB"
+		prlimit --"$1"=${mb}000000 "$toggle" -v private_cow > "$tmp/limited" 2>&1
+		status=$?
+		[ $status -eq 0 ] || [ $status -eq 4 ] || break
+	done
+	cat "$tmp/limited"
+	[ "$status" -eq 0 ]
+}
+
+cat > "$tmp/hide" <<-'EOT'
+mount -t tmpfs none "$1" && shift && exec "$@"
+EOT
+
+# hiding FOLDER COMMAND...: which alone sees the folder empty
+hiding()
+{
+	unshare -m sh "$tmp/hide" "$@"
+}
+
+leaves_tmp_empty()
+{
+	hiding /tmp sh -c "/proc/self/fd/8 -t cost && ls -A /tmp >&3" 3> "$tmp/list"
+	status=$?
+	cat "$tmp/list"
+	[ $status -eq 0 ] && [ ! -s "$tmp/list" ]
+}
+
+# A memory cgroup below ours, or below the root, of either version.
+make_cgroup()
+{
+	own=$(sed -n 's/^[0-9]*:memory://p; s/^0:://p' /proc/self/cgroup | head -n 1)
+	awk '/ - cgroup2 / || / - cgroup .*memory/ { print $5 }' /proc/self/mountinfo > "$tmp/mounts"
+	while read -r mount; do
+		for above in "$mount$own" "$mount"; do
+			cgroup=$above/mprotect_toggle.$$
+			mkdir "$cgroup" 2> /dev/null || continue
+			for limit in memory.max memory.limit_in_bytes; do
+				[ -w "$cgroup/$limit" ] && return
+			done
+			rmdir "$cgroup"
+		done
+	done < "$tmp/mounts"
+	cgroup=
+	return 1
+}
+
+# in_cgroup BYTES COMMAND...: and the OOM killer is not woken
+in_cgroup()
+{
+	echo "$1" > "$cgroup/$limit" || return
+	shift
+	sh -c 'echo $$ > "$0/cgroup.procs" && exec "$@"' "$cgroup" "$@"
+	status=$?
+	grep 'oom_kill ' "$cgroup/memory.events" "$cgroup/memory.oom_control" 2> /dev/null |
+		grep -v 'oom_kill 0$' && return 99
+	return $status
+}
+
+at_exit()
+{
+	# shellcheck disable=SC2046 # numbers
+	kill -9 $(programs) 2> /dev/null
+	if [ -n "$cgroup" ]; then
+		until rmdir "$cgroup" 2> /dev/null || [ ! -d "$cgroup" ]; do
+			sleep 0.1
+		done
+	fi
+}
+
+# The results that have a variant's name in them, or all.
+count()
+{
+	grep -cE "^(not )?ok .*$1" "$tmp/results"
+}
+
+# as_root WHAT COMMAND...: a test point that takes rights
+as_root()
+{
+	if [ "$(id -u)" -eq 0 ]; then
+		ok "$@"
+	else
+		skip "$1" "not root"
+	fi
+}
+
+cgroup=
+limit=
+cpu=$(taskset -cp $$ | sed 's/.*: //; s/[-,].*//')
+
+mkdir "$tmp/here"
+cd "$tmp/here" || exit
+
+ok "passes" prints_results 0 "$toggle"
+all=$(count .)
+ok "passes without stdin" without_stdin
+ok "passes with an empty environment" prints_results 0 env -i "$toggle" -t page_state
+ok "passes where dead children are ignored" prints_results 0 \
+	env --ignore-signal=CHLD "$toggle" -t page_state
+ok "two at a time pass" two_pass
+ok "passes after a stop in mid-run" survives_a_stop
+as_root "passes when not root" prints_results 0 setpriv --reuid=65534 --regid=65534 \
+	--clear-groups --bounding-set=-all /proc/self/fd/8
+as_root "tells then that folios are not verified" grep -q ' folio=unverified' "$tmp/results"
+
+ok "passes on one CPU" prints_results 0 taskset -c "$cpu" "$toggle"
+ok "has no other CPU then" has_no_other_cpu
+
+ok "skips without address space" prints_results 4 prlimit --as=20000000 "$toggle"
+ok "tells so" skips "$all" "address space limited by RLIMIT_AS"
+ok "passes with any address space" any_limit as
+ok "skips without private memory" prints_results 4 prlimit --data=20000000 "$toggle"
+ok "tells so" skips "$all" "private memory limited by RLIMIT_DATA"
+ok "passes with any private memory" any_limit data
+
+as_root "skips without /proc" prints_results 4 hiding /proc "$toggle"
+as_root "tells so" skips "$all" "no smaps or pagemap in /proc"
+as_root "passes without /sys" prints_results 0 hiding /sys "$toggle"
+as_root "has no huge pages then" skips "$(count '(thp|mthp)')" \
+	"no transparent huge pages in this kernel"
+as_root "leaves nothing in /tmp" leaves_tmp_empty
+
+if [ "$(id -u)" -eq 0 ] && make_cgroup; then
+	ok "skips in a small memory cgroup" prints_results 4 in_cgroup 20M "$toggle"
+	ok "tells so" skips "$all" "not enough memory within the memory cgroup limit"
+	ok "skips the cost of what does not fit" prints_results 0 in_cgroup 60M \
+		env MPROTECT_TOGGLE_SIZE_MB=64 "$toggle" -v shared_dirty
+	ok "tells so" skips 1 "not enough memory within the memory cgroup limit"
+else
+	skip "skips in a small memory cgroup" "no memory cgroup can be made here"
+fi
+
+ok "ends on SIGTERM" ends_with TERM 143 shared_dirty
+ok "ends on SIGINT" ends_with INT 130 private_cow
+ok "ends on SIGHUP" ends_with HUP 129 private
+ok "fails if its results cannot be written" fails_loudly into_full_disk
+ok "fails if its results go nowhere" fails_loudly into_nothing
+ok "leaves nobody behind" none_is_left
+ok "leaves no file behind" [ -z "$(ls -A "$tmp/here")" ]
+
+done_testing
