@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
+#include <ctype.h>
 #include <errno.h>
 #include <math.h>
 #include <poll.h>
@@ -74,8 +75,10 @@ unsigned long knob_read(const char *prefix, const char *name,
 			return number;
 		}
 	}
-	fprintf(stderr, "%s is '%s': it takes a whole number from 1 to %lu\n",
-		variable, text, most);
+	fprintf(stderr, "%s is '", variable);
+	for (; *text; text++)
+		fputc(isprint((unsigned char)*text) ? *text : '?', stderr);
+	fprintf(stderr, "': it takes a whole number from 1 to %lu\n", most);
 	exit(KSFT_FAIL);
 }
 

@@ -118,7 +118,10 @@ choose_settings()
 	for setting; do
 		value=${prefix}_${setting%=*}
 		value=${!value-${setting#*=}}
-		[ -z "$value" ] || words+=("${prefix}_${setting%=*}=$value")
+		[ -n "$value" ] || continue
+		[[ $value =~ ^[1-9][0-9]*$ ]] ||
+			die "${prefix}_${setting%=*} takes a whole number above 0, not '$value'" 2
+		words+=("${prefix}_${setting%=*}=$value")
 		[ "${setting%=*}" != ROUNDS ] || rounds=$value
 	done
 }
@@ -140,7 +143,7 @@ choose_tests()
 # How far a boot is, by its log: a number from 0 to 1, and words.
 how_far() # LOG
 {
-	tr -d '\r' < "$1" | awk -v rounds="$rounds" '
+	{ [ ! -e "$1" ] || tr -d '\r' < "$1"; } | awk -v rounds="$rounds" '
 		/^1\.\.[0-9]/ { plan = substr($0, 4) + 0 }
 		/^(not )?ok / { ended++; round = 0 }
 		/^# round / {
@@ -196,6 +199,7 @@ stop_points()
 
 start_point() # INDEX
 {
+	rm -f "${logs[$1]}"
 	"$top/ab/boot" "${images[$1]}" "${boot_options[@]}" -o "${logs[$1]}" -- \
 		"$binary" "${words[@]}" 2> "$work/$1" &
 	running[$1]=$!

@@ -26,10 +26,12 @@ prints_results()
 	[ $status -eq "$wanted" ] && ! grep -q '^not ok' "$tmp/results"
 }
 
-# skips NUMBER REASON: of these results, so many
-skips()
+# skipped REASON [NAME]: so were all results, or those of that name
+skipped()
 {
-	[ "$(grep -c "# SKIP $2\$" "$tmp/results")" -eq "$1" ]
+	grep "^ok .*${2-}" "$tmp/results" > "$tmp/skipped"
+	cat "$tmp/skipped"
+	[ -s "$tmp/skipped" ] && ! grep -qv " # SKIP $1\$" "$tmp/skipped"
 }
 
 # The processes that were started from here. They have the mark, as this shell has
@@ -61,13 +63,13 @@ none_is_left()
 	return 1
 }
 
-# Starts what never ends by itself as $pid, and returns in mid-round.
-start_long()
+# start ROUNDS VARIANT: starts its cost as $pid, and returns in mid-round
+start()
 {
-	MPROTECT_TOGGLE_ROUNDS=1000 MPROTECT_TOGGLE_CYCLES=1000 \
-		"$toggle" -r mprotect_toggle."$1".cost > "$tmp/long" 2>&1 &
+	MPROTECT_TOGGLE_ROUNDS=$1 MPROTECT_TOGGLE_CYCLES=100 \
+		"$toggle" -r mprotect_toggle."$2".cost > "$tmp/started" 2>&1 &
 	pid=$!
-	until grep -q '^# round' "$tmp/long"; do
+	until grep -q '^# round' "$tmp/started"; do
 		kill -0 $pid || return
 		sleep 0.1
 	done
@@ -76,21 +78,14 @@ start_long()
 # ends_with SIGNAL STATUS VARIANT: soon, by that signal, and with all its children
 ends_with()
 {
-	start_long "$3" || return
-	[ "$(programs | wc -l)" -ge 3 ] || return
-	kill -"$1" $pid
-	exits "$2" wait $pid && none_is_left
+	start 1000 "$3" && [ "$(programs | wc -l)" -ge 3 ] && kill -"$1" $pid &&
+		exits "$2" wait $pid && none_is_left
 }
 
-# Stopped as a whole in mid-run, and continued.
+# Stopped as a whole, and continued.
 survives_a_stop()
 {
-	"$toggle" -v shared_dirty -v private_cow > "$tmp/stopped" 2>&1 &
-	pid=$!
-	until grep -q '^ok 5 ' "$tmp/stopped"; do
-		kill -0 $pid || return
-		sleep 0.01
-	done
+	start 100 shared_dirty
 	stopped=$(programs)
 	# shellcheck disable=SC2086 # numbers
 	kill -STOP $stopped
@@ -99,14 +94,8 @@ survives_a_stop()
 	kill -CONT $stopped
 	exits 0 wait $pid
 	status=$?
-	cat "$tmp/stopped"
-	return $status
-}
-
-has_no_other_cpu()
-{
-	! grep '^ok .*other_cpus$' "$tmp/results" &&
-		grep '^ok .*other_cpus # SKIP only one CPU to run on$' "$tmp/results"
+	cat "$tmp/started"
+	[ $status -eq 0 ] && [ "$(echo "$stopped" | wc -l)" -ge 3 ]
 }
 
 two_pass()
@@ -136,7 +125,7 @@ into_nothing()
 
 without_stdin()
 {
-	prints_results 0 "$toggle" <&-
+	prints_results 0 "$toggle" -v private_cow <&-
 }
 
 # Whatever the limit is, no test gets into trouble.
@@ -164,7 +153,7 @@ hiding()
 
 leaves_tmp_empty()
 {
-	hiding /tmp sh -c "/proc/self/fd/8 -t cost && ls -A /tmp >&3" 3> "$tmp/list"
+	hiding /tmp sh -c "/proc/self/fd/8 -t cost -t partial && ls -A /tmp >&3" 3> "$tmp/list"
 	status=$?
 	cat "$tmp/list"
 	[ $status -eq 0 ] && [ ! -s "$tmp/list" ]
@@ -212,12 +201,6 @@ at_exit()
 	fi
 }
 
-# The results that have a variant's name in them, or all.
-count()
-{
-	grep -cE "^(not )?ok .*$1" "$tmp/results"
-}
-
 # as_root WHAT COMMAND...: a test point that takes rights
 as_root()
 {
@@ -236,7 +219,6 @@ mkdir "$tmp/here"
 cd "$tmp/here" || exit
 
 ok "passes" prints_results 0 "$toggle"
-all=$(count .)
 ok "passes without stdin" without_stdin
 ok "passes with an empty environment" prints_results 0 env -i "$toggle" -t page_state
 ok "passes where dead children are ignored" prints_results 0 \
@@ -244,32 +226,31 @@ ok "passes where dead children are ignored" prints_results 0 \
 ok "two at a time pass" two_pass
 ok "passes after a stop in mid-run" survives_a_stop
 as_root "passes when not root" prints_results 0 setpriv --reuid=65534 --regid=65534 \
-	--clear-groups --bounding-set=-all /proc/self/fd/8
+	--clear-groups /proc/self/fd/8 -T other_cpus
 as_root "tells then that folios are not verified" grep -q ' folio=unverified' "$tmp/results"
 
-ok "passes on one CPU" prints_results 0 taskset -c "$cpu" "$toggle"
-ok "has no other CPU then" has_no_other_cpu
+ok "passes on one CPU" prints_results 0 taskset -c "$cpu" "$toggle" -v private -v shared_thp
+ok "has no other CPU then" skipped "only one CPU to run on" other_cpus
 
 ok "skips without address space" prints_results 4 prlimit --as=20000000 "$toggle"
-ok "tells so" skips "$all" "address space limited by RLIMIT_AS"
+ok "tells so" skipped "address space limited by RLIMIT_AS"
 ok "passes with any address space" any_limit as
 ok "skips without private memory" prints_results 4 prlimit --data=20000000 "$toggle"
-ok "tells so" skips "$all" "private memory limited by RLIMIT_DATA"
+ok "tells so" skipped "private memory limited by RLIMIT_DATA"
 ok "passes with any private memory" any_limit data
 
 as_root "skips without /proc" prints_results 4 hiding /proc "$toggle"
-as_root "tells so" skips "$all" "no smaps or pagemap in /proc"
-as_root "passes without /sys" prints_results 0 hiding /sys "$toggle"
-as_root "has no huge pages then" skips "$(count '(thp|mthp)')" \
-	"no transparent huge pages in this kernel"
+as_root "tells so" skipped "no smaps or pagemap in /proc"
+as_root "passes without /sys" prints_results 0 hiding /sys "$toggle" -T other_cpus
+as_root "has no huge pages then" skipped "no transparent huge pages in this kernel" thp
 as_root "leaves nothing in /tmp" leaves_tmp_empty
 
 if [ "$(id -u)" -eq 0 ] && make_cgroup; then
 	ok "skips in a small memory cgroup" prints_results 4 in_cgroup 20M "$toggle"
-	ok "tells so" skips "$all" "not enough memory within the memory cgroup limit"
+	ok "tells so" skipped "not enough memory within the memory cgroup limit"
 	ok "skips the cost of what does not fit" prints_results 0 in_cgroup 60M \
 		env MPROTECT_TOGGLE_SIZE_MB=64 "$toggle" -v shared_dirty
-	ok "tells so" skips 1 "not enough memory within the memory cgroup limit"
+	ok "tells so" skipped "not enough memory within the memory cgroup limit" cost
 else
 	skip "skips in a small memory cgroup" "no memory cgroup can be made here"
 fi

@@ -61,11 +61,12 @@ get)
 	*) image=boot/vmlinuz-$2 ;;
 	esac
 	mkdir -p "$package/DEBIAN" "$package/$(dirname "$image")"
-	{ head -c 514 /dev/zero; echo "HdrS $2"; } > "$package/$image"
+	{ head -c 514 /dev/zero; echo "HdrS $2"; head -c 100000 /dev/urandom; } > "$package/$image"
 	printf '%s\n' "Package: test" "Version: 1" "Architecture: all" "Maintainer: none" \
 		"Description: none" > "$package/DEBIAN/control"
 	dpkg-deb -Zgzip -b "$package" "$3/$2.deb" > /dev/null
 	[ ! -e slow ] || { echo > waiting; exec sleep 60; }
+	[ ! -e damaged ] || truncate -s -50000 "$3/$2.deb"
 	echo "$3/$2.deb"
 	;;
 esac
@@ -128,6 +129,28 @@ offline()
 	return $status
 }
 
+# What a package was cut short of is not taken for an image.
+cut_short()
+{
+	touch "$project/damaged"
+	exits 1 "$kernel" 6.1.27
+	status=$?
+	rm "$project/damaged"
+	[ $status -eq 0 ] && [ ! -e "$project/build/kernels/cloud-amd64-6.1.27" ]
+}
+
+# A version that Debian had once.
+gone()
+{
+	rm "$project/build/kernels/cloud-amd64.list"
+	cp "$project/versions" "$tmp/versions"
+	grep -v 6.12.9 "$tmp/versions" > "$project/versions"
+	"$@"
+	status=$?
+	cp "$tmp/versions" "$project/versions"
+	return $status
+}
+
 # With a list that is of another day.
 outdated()
 {
@@ -169,6 +192,7 @@ ok "no list, and no network" refuses 1 "no network" offline "$kernel" 6.1
 ok "the list" lists
 ok "the list is kept" asks_nothing lists
 ok "a fetch that is interrupted leaves nothing" interrupted
+ok "a package that is cut short" cut_short
 ok "and can be run again" finds 6.1.27 6.1.27 linux-image-6.1.0-9
 ok "the newest of a version" finds 6.1.38 6.1 linux-image-6.1.0-10
 ok "10 is newer than 9" finds 6.12.10 6.12 linux-image-6.12.10
@@ -176,6 +200,7 @@ ok "the newest package of a version" finds 6.12.9 6.12.9 "linux-image-6.12.9+deb
 ok "an image in linux-binary" finds 6.20.3 6.20 linux-binary-6.20.3
 ok "what was fetched is kept" asks_nothing finds 6.20.3 6.20 linux-binary-6.20.3
 ok "it needs no network" outdated offline finds 6.20.3 6.20.3 linux-binary-6.20.3
+ok "what Debian has no more is kept" gone finds 6.12.9 6.12.9 "linux-image-6.12.9+deb13"
 ok "a package without an image" has_no_image 7.0
 ok "a version between others" refuses 1 "no kernel 6.5 now; nearest: 6.1.38 and 6.12.9" "$kernel" 6.5
 ok "a version before all" refuses 1 "nearest: 6.1.27$" "$kernel" 5.4
