@@ -118,6 +118,8 @@ ok "refuses no sandwich" refuses 2 "-p takes a whole number" ab/aba -p 0 7.3 7.3
 ok "refuses a kernel that is none" refuses 2 "nowhere is no" ab/aba nowhere 7.3
 
 if kernels 7.3; then
+	ok "refuses rounds that are no number" refuses 2 "ROUNDS takes a whole number" \
+		env MPROTECT_TOGGLE_ROUNDS=many ab/aba 7.3 7.3
 	ok "refuses a test that is none" refuses 2 "no test nothing" ab/aba -t nothing 7.3 7.3
 	ok "refuses a variant that is none" \
 		refuses 2 "no variant shared_dusty" ab/aba -v shared_dusty 7.3 7.3

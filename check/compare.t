@@ -376,7 +376,6 @@ ok "kernel messages between the lines" \
 	reads_as_well sed 's/^/[    1.234567] random: crng init done\n/'
 ok "the screen cleared before each line" reads_as_well sed 's/^/\x1bc\x1b[?7l\x1b[2J\r/'
 ok "colors and NULs around lines" reads_as_well sed 's/^/\x00\x1b[0m/; s/$/\x1b[0m\x00\r/'
-ok "a mark of a color inside nothing else" not cmp -s a filtered/a
 ok "keys it does not know" reads_as_well sed '/# \(round\|cost\) /s/$/ later=yes/'
 ok "words it does not know" reads_as_well sed 's/^# round/# early variant=shared_dirty of_rounds=3\n&/'
 ok "a last line without its end" reads_as_well sh -c 'cat; printf "reboot: Power down"'
@@ -454,6 +453,8 @@ ok "a message inside a page state" damaged "damaged: not all of it is key=value"
 	sed '/phase=protected/s/dirty_kb/[    1.234567] random: crng init done\n&/'
 ok "a page state lost" lies 125 "state phase: A protected, B populated" "" sed '/phase=protected/d'
 ok "a page state twice" lies 125 "state phase: A protected, B restored" "" sed '/phase=restored/p'
+ok "a page state of no phase" lies 125 "state phase: A protected, B populated" \
+	"a state without its variant or phase" sed "/phase=protected/s/phase=protected //"
 ok "env lost" lies 125 "env: B (lie) missing" "" sed '/# env/d'
 ok "a not torn off its ok" lies 125 "test mprotect_toggle.shared_dirty.page_state: A ok, B missing" \
 	"damaged: perhaps a \"not\" was torn off" \
