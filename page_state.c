@@ -136,6 +136,7 @@ static int read_smaps(unsigned long start, unsigned long end, struct page_state 
 {
 	struct smaps_entry entry;
 	unsigned long vma_start, vma_end;
+	char permissions[5] = "";
 	bool inside = false;
 	size_t length = 0;
 	char *line = NULL;
@@ -146,8 +147,8 @@ static int read_smaps(unsigned long start, unsigned long end, struct page_state 
 	if (!file)
 		return -errno;
 	while (getline(&line, &length, file) > 0) {
-		if (sscanf(line, "%lx-%lx ",
-			   &vma_start, &vma_end) != 2) {
+		if (sscanf(line, "%lx-%lx %4[rwxsp-]",
+			   &vma_start, &vma_end, permissions) != 3) {
 			if (inside)
 				add_line(state, &entry, line);
 			continue;
@@ -162,8 +163,9 @@ static int read_smaps(unsigned long start, unsigned long end, struct page_state 
 	}
 	if (inside)
 		end_entry(state, &entry);
-	if (ferror(file))
-		ret = -errno;
+	/* All that is asked for is mapped: smaps that lacks it has an end missing. */
+	if (ferror(file) || !state->field[PAGE_STATE_VMAS])
+		ret = -EIO;
 	free(line);
 	fclose(file);
 	return ret;

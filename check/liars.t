@@ -36,7 +36,7 @@ expected()
 	restores_nothing shared_dirty.enforced fails phase=restored field=kernel_write expected=allowed seen=EFAULT pages=$pages
 	restores_nothing private.contents fails terminated unexpectedly by signal 11
 	restores_nothing private.partial fails phase=part_restored field=user_write expected=allowed seen=SEGV_ACCERR
-	restores_nothing private.other_cpus fails is not writable again
+	restores_nothing private.other_cpus fails phase=restored field=user_write expected=allowed seen=fault
 	restores_nothing private.cost fails a round was killed by signal 11
 	restores_nothing private.write_tracking_uffd_wp fails phase=released field=user_write expected=allowed seen=SEGV_ACCERR pages=$pages
 	leaves_last_page private.page_state fails phase=protected field=vmas expected=1 seen=2
@@ -54,7 +54,7 @@ expected()
 	leaves_page_read_only private.enforced fails phase=restored field=kernel_write expected=allowed seen=EFAULT pages=1
 	leaves_page_read_only private.partial fails phase=part_restored field=user_write expected=allowed seen=SEGV_ACCERR pages=1
 	leaves_page_read_only private.write_tracking_uffd_wp fails phase=restored field=write_to_uffd_wp expected=SIGBUS seen=other_signal pages=1
-	leaves_page_read_only private.other_cpus fails is not writable again
+	leaves_page_read_only private.other_cpus fails phase=restored field=user_write expected=allowed seen=fault
 	none_is_read private_none.enforced fails phase=protected field=user_read $denied pages=$pages
 	none_is_read shared_none.enforced fails phase=protected field=kernel_read expected=EFAULT seen=allowed pages=$pages
 	read_is_none private.enforced fails phase=protected field=user_read expected=allowed seen=SEGV_ACCERR pages=$pages
