@@ -119,10 +119,10 @@ ok "refuses a kernel that is none" refuses 2 "nowhere is no" ab/aba nowhere 7.3
 
 if kernels 7.3; then
 	ok "refuses rounds that are no number" refuses 2 "ROUNDS takes a whole number" \
-		env MPROTECT_TOGGLE_ROUNDS=many ab/aba 7.3 7.3
-	ok "refuses a test that is none" refuses 2 "no test nothing" ab/aba -t nothing 7.3 7.3
+		env MPROTECT_TOGGLE_ROUNDS=many ab/aba -n -T 5 7.3 7.3
+	ok "refuses a test that is none" refuses 2 "no test nothing" ab/aba -n -T 5 -t nothing 7.3 7.3
 	ok "refuses a variant that is none" \
-		refuses 2 "no variant shared_dusty" ab/aba -v shared_dusty 7.3 7.3
+		refuses 2 "no variant shared_dusty" ab/aba -n -T 5 -v shared_dusty 7.3 7.3
 	ok "a point that fails" fails
 	ok "Ctrl-C leaves nothing behind" interrupted
 	export MPROTECT_TOGGLE_SIZE_MB=1 MPROTECT_TOGGLE_ROUNDS=2 MPROTECT_TOGGLE_CYCLES=3

@@ -105,7 +105,7 @@ for kernel in 6.16.12 6.17.13 7.3.4; do
 done
 
 ok "refuses a variant that is none" \
-	refuses 2 "no variant shared_dusty" ab/history -v shared_dusty 7.3.4
+	refuses 2 "no variant shared_dusty" ab/history -n -T 5 -v shared_dusty 7.3.4
 ok "a table" history
 ok "has the figures of the logs" has_figures
 ok "has changes from the row above" has_change
