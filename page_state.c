@@ -147,7 +147,7 @@ static int read_smaps(unsigned long start, unsigned long end, struct page_state 
 	if (!file)
 		return -errno;
 	while (getline(&line, &length, file) > 0) {
-		if (sscanf(line, "%lx-%lx %4[rwxsp-]",
+		if (sscanf(line, "%lx-%lx%*1[ ]%4[rwxsp-]",
 			   &vma_start, &vma_end, permissions) != 3) {
 			if (inside)
 				add_line(state, &entry, line);

@@ -57,7 +57,8 @@ none_is_left()
 		sleep 0.1
 	done
 	for pid in $(programs); do
-		tr '\0' ' ' < "/proc/$pid/cmdline"
+		tr "\0" " " < "/proc/$pid/cmdline"
+		echo
 		kill -9 "$pid"
 	done
 	return 1

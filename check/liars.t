@@ -123,8 +123,8 @@ expected()
 	loses_dirty _private.private_none.dirty_survives fails phase=after_pageout field=contents expected=pattern seen=0x0 pages=*
 	loses_dirty _private.private_thp.dirty_survives fails phase=after_pageout field=contents expected=pattern seen=0x0 pages=*
 	loses_dirty _private.private_thp_pte.dirty_survives fails phase=after_pageout field=contents expected=pattern seen=0x0 pages=*
-	faults_in_flip private.page_state fails phase=protected field=faults expected=0 seen=1
-	faults_in_flip shared_dirty.page_state fails phase=restored field=faults expected=0 seen=1
+	faults_in_flip private.page_state fails phase=again field=faults expected=0 seen=2
+	faults_in_flip shared_dirty.page_state fails phase=again field=faults expected=0 seen=2
 	faults_in_flip private_thp.cost fails page faults in the timed cycles of every round
 	faults_after_flip private.page_state fails phase=again field=faults expected=0 seen=$pages
 	faults_after_flip private_cow.cost fails page faults in the timed cycles of every round
