@@ -1072,8 +1072,11 @@ int open(const char *path, int flags, ...)
 		errno = lie->error;
 		return -1;
 	}
-	/* Nobody here makes a file, so there is no mode. */
-	fd = REAL(open)(path, flags);
+	/* A lie needs no right to see the truth. */
+	if (lie && lie->kpageflags && !strcmp(path, KPAGEFLAGS))
+		fd = REAL(open)("/dev/null", flags);
+	else
+		fd = REAL(open)(path, flags); /* Nobody here makes a file: no mode. */
 	/* A number may have been the other file's before that was closed. */
 	if (!strcmp(path, PAGEMAP))
 		pagemap_fd = fd;
