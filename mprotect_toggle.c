@@ -147,6 +147,7 @@ struct mapping {
 	size_t pages;
 	size_t pmd_size;	/* 0 without transparent huge pages */
 	unsigned long pattern;	/* what fill() has written, 0 if nothing */
+	struct page_state made;	/* before any flip */
 	struct sharer sharer;
 };
 
@@ -843,7 +844,7 @@ static int populate(struct mapping *mapping, const char **why)
  * The folios must be what the shape says, or the machine cannot offer it.
  * What else the page state must be is for the tests to say.
  */
-static int prove_shape(const struct mapping *mapping, const char **why)
+static int prove_shape(struct mapping *mapping, const char **why)
 {
 	struct page_state seen, expected;
 	long long seen_folio_kb;
@@ -852,6 +853,7 @@ static int prove_shape(const struct mapping *mapping, const char **why)
 	ret = read_state(mapping, &seen, why);
 	if (ret != KSFT_PASS)
 		return ret;
+	mapping->made = seen;
 	if (is_swapped(&seen)) {
 		*why = SWAPPED;
 		return KSFT_SKIP;
@@ -1692,22 +1694,20 @@ static int prepare_round(void *context, bool first, const char **why)
 	ret = mapping_create(mapping, toggle->shape, size_mb, why);
 	if (ret != KSFT_PASS)
 		return ret;
+	toggle->before = mapping->made;
 	if (rehearse(mapping))
 		return call_failed("mprotect", why);
 	for (phase = POPULATED; phase < NR_STATE_PHASES; phase++) {
 		/* Reading the state takes longer than a cycle does. */
-		if (!first && phase != POPULATED) {
+		if (!first) {
 			if (enter(mapping, phase))
 				return call_failed("mprotect", why);
 			continue;
 		}
 		if (observe(mapping, phase, &state))
 			return call_failed("page_state_read", why);
-		if (phase == POPULATED)
-			toggle->before = state;
-		if (first)
-			page_state_print(&state, toggle->shape->name,
-					 state_phase_names[phase]);
+		page_state_print(&state, toggle->shape->name,
+				 state_phase_names[phase]);
 	}
 	return KSFT_PASS;
 }

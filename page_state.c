@@ -13,7 +13,7 @@
 #define PFN_MASK	(BIT_ULL(55) - 1)
 #define COMPOUND_TAIL	BIT_ULL(16)	/* KPF_COMPOUND_TAIL */
 #define CHUNK		512		/* entries read from pagemap at once */
-#define FRAMES		64		/* from kpageflags */
+#define FRAMES		4		/* from kpageflags: few, for memory is fragmented */
 
 static const char * const field_names[PAGE_STATE_NR_FIELDS] = {
 	[PAGE_STATE_VMAS]		= "vmas",

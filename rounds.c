@@ -30,7 +30,7 @@
  * With nothing asked for: the cycles of all rounds of a variant take so long at
  * most, and the rounds as a whole, with what comes before the cycles.
  */
-#define ENOUGH_NS		500000000ULL
+#define ENOUGH_NS		400000000ULL
 #define ENOUGH_IN_ALL_NS	2000000000ULL
 #define FEWEST_CYCLES		3
 
