@@ -279,8 +279,9 @@ lists_tests()
 
 builds_benchmark()
 {
-	cc -Wall -Wextra -Werror -O2 -o "$tmp/timing-overhead" check/timing-overhead.c &&
-		"$tmp/timing-overhead" > "$tmp/overhead"
+	cc -Wall -Wextra -Werror -O2 -D_GNU_SOURCE -isystem "$ksrc/tools/testing/selftests/mm" \
+		-o "$tmp/timing-overhead" check/timing-overhead.c -lm &&
+		"$tmp/timing-overhead" 10 > "$tmp/overhead"
 	status=$?
 	cat "$tmp/overhead"
 	[ $status -eq 0 ] && grep -q 'read_ns=[0-9]' "$tmp/overhead"

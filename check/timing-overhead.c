@@ -1,112 +1,200 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What reading the clock between the phases adds to what mprotect_toggle times.
- * A benchmark to be looked at, not a test: its figures are times.
+ * What the timing adds to what it times: the cycles of rounds.c, which reads the
+ * clock between the phases, against the same cycles timed as a whole.
  *
- *     cc -O2 -o build/timing-overhead check/timing-overhead.c &&
- *     build/timing-overhead
+ * The difference is smaller than what either drifts by, so the cost of a read of
+ * the clock is told as well, and what share that is. It is largest where a cycle
+ * is short: huge pages. A benchmark to be looked at, not a test.
  */
-#define _GNU_SOURCE
-#include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
-#include <time.h>
-#include <unistd.h>
+#include "../rounds.c"
 
 #define SIZE		(64UL << 20)
-#define HUGE		(2UL << 20)
-#define PAIRS		301
-#define READS		1000000
+#define PMD_AT_MOST	(32UL << 20)
+#define CLOCK_READS	1000
 
-static unsigned long long now_ns(void)
+static int protect(void *start)
 {
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC_RAW, &now);
-	return now.tv_sec * 1000000000ULL + now.tv_nsec;
+	return mprotect(start, SIZE, PROT_READ);
 }
 
-/* One cycle, with the clock read between its phases or not. */
-static void cycle(char *start, bool read_clock)
+static int restore(void *start)
 {
-	size_t offset, page = sysconf(_SC_PAGESIZE);
-
-	if (mprotect(start, SIZE, PROT_READ))
-		abort();
-	if (read_clock)
-		now_ns();
-	if (mprotect(start, SIZE, PROT_READ | PROT_WRITE))
-		abort();
-	if (read_clock)
-		now_ns();
-	for (offset = 0; offset < SIZE; offset += page)
-		__atomic_store_n(start + offset, 1, __ATOMIC_RELAXED);
+	return mprotect(start, SIZE, PROT_READ | PROT_WRITE);
 }
 
-static int compare(const void *a, const void *b)
+static int touch(void *start)
 {
-	const unsigned long long *x = a, *y = b;
+	size_t page_size = sysconf(_SC_PAGESIZE);
+	char *byte;
 
-	return (*x > *y) - (*x < *y);
+	for (byte = start; byte < (char *)start + SIZE; byte += page_size)
+		__atomic_store_n(byte, 1, __ATOMIC_RELAXED);
+	return 0;
 }
 
-static double median_cycle(unsigned long long *ns)
+static const struct phase phases[] = {
+	{ "protect", protect },
+	{ "restore", restore },
+	{ "touch", touch },
+};
+
+static void die(const char *what)
 {
-	qsort(ns, PAIRS, sizeof(*ns), compare);
-	return ns[PAIRS / 2];
+	perror(what);
+	exit(1);
 }
 
-/* With and without by turns, so that both see the same machine. */
-static void measure(const char *name, char *start, double read_ns)
+/* Returns ns, and those of the shortest phase. */
+static double time_with(const struct workload *workload, double *shortest)
 {
-	static unsigned long long with[PAIRS], without[PAIRS];
-	double with_ns, without_ns;
-	unsigned long long begin;
-	int i;
+	unsigned long long edges[ROUNDS_MAX_PHASES + 1];
+	unsigned int phase;
 
-	cycle(start, true);
-	for (i = 0; i < PAIRS; i++) {
-		begin = now_ns();
-		cycle(start, true);
-		with[i] = now_ns() - begin;
-		begin = now_ns();
-		cycle(start, false);
-		without[i] = now_ns() - begin;
+	if (run_cycle(workload, edges))
+		die("mprotect");
+	*shortest = edges[1] - edges[0];
+	for (phase = 1; phase < workload->nr_phases; phase++)
+		if (edges[phase + 1] - edges[phase] < *shortest)
+			*shortest = edges[phase + 1] - edges[phase];
+	return edges[workload->nr_phases] - edges[0];
+}
+
+static double time_without(const struct workload *workload)
+{
+	unsigned long long start = now_ns();
+	unsigned int phase;
+	int ret = 0;
+
+	for (phase = 0; phase < workload->nr_phases; phase++)
+		ret |= workload->phases[phase].run(workload->context);
+	if (ret)
+		die("mprotect");
+	return now_ns() - start;
+}
+
+static double clock_read_ns(void)
+{
+	double values[CLOCK_READS];
+	int i, j;
+
+	for (i = 0; i < CLOCK_READS; i++) {
+		unsigned long long start = now_ns();
+
+		for (j = 1; j < CLOCK_READS; j++)
+			now_ns();
+		values[i] = (double)(now_ns() - start) / CLOCK_READS;
 	}
-	with_ns = median_cycle(with);
-	without_ns = median_cycle(without);
-	/* Two reads inside, and half of each of those at its ends. */
-	printf("overhead mapping=%s cycle_ns=%.0f measured_percent=%.3f reckoned_percent=%.3f\n",
-	       name, without_ns, (with_ns / without_ns - 1) * 100,
-	       3 * read_ns / without_ns * 100);
+	return median_of(values, CLOCK_READS);
 }
 
-static char *map(int flags, int advice)
+static double *new_values(unsigned long count)
 {
-	char *start = mmap(NULL, SIZE + HUGE, PROT_READ | PROT_WRITE,
+	double *values = calloc(count, sizeof(*values));
+
+	if (!values)
+		die("calloc");
+	return values;
+}
+
+/* Turn about, so that what drifts does so for both. */
+static void compare(const char *variant, void *start, unsigned long cycles)
+{
+	struct workload workload = {
+		.phases = phases,
+		.nr_phases = ARRAY_SIZE(phases),
+		.context = start,
+	};
+	double *with = new_values(cycles), *without = new_values(cycles);
+	double *difference = new_values(cycles), *shortest = new_values(cycles);
+	double clock_ns = clock_read_ns(), cycle_ns, phase_ns, difference_ns;
+	unsigned int inner_reads = workload.nr_phases - 1;
+	unsigned long i;
+
+	time_without(&workload);
+	for (i = 0; i < cycles; i++) {
+		if (i % 2)
+			with[i] = time_with(&workload, &shortest[i]);
+		without[i] = time_without(&workload);
+		if (i % 2 == 0)
+			with[i] = time_with(&workload, &shortest[i]);
+		difference[i] = with[i] - without[i];
+	}
+	cycle_ns = median_of(without, cycles);
+	phase_ns = median_of(shortest, cycles);
+	difference_ns = median_of(difference, cycles);
+
+	printf("overhead variant=%s cycles=%lu", variant, cycles);
+	printf(" with_ns=%.0f without_ns=%.0f", median_of(with, cycles), cycle_ns);
+	printf(" difference_ns=%.0f difference_percent=%.3f",
+	       difference_ns, 100 * difference_ns / cycle_ns);
+	printf(" clock_read_ns=%.1f reads_of_cycle_percent=%.3f",
+	       clock_ns, 100 * inner_reads * clock_ns / cycle_ns);
+	printf(" shortest_phase_ns=%.0f read_of_phase_percent=%.3f\n",
+	       phase_ns, 100 * clock_ns / phase_ns);
+	free(with);
+	free(without);
+	free(difference);
+	free(shortest);
+}
+
+static void *map(int flags)
+{
+	void *start = mmap(NULL, SIZE + PMD_AT_MOST, PROT_READ | PROT_WRITE,
 			   MAP_ANONYMOUS | flags, -1, 0);
 
 	if (start == MAP_FAILED)
-		abort();
-	start = (char *)(((unsigned long)start + HUGE - 1) & ~(HUGE - 1));
-	madvise(start, SIZE, advice);
-	memset(start, 1, SIZE);
-	return start;
+		die("mmap");
+	return (void *)(((unsigned long)start + PMD_AT_MOST - 1) / PMD_AT_MOST * PMD_AT_MOST);
 }
 
-int main(void)
+static bool is_huge(void)
 {
-	unsigned long long begin = now_ns();
-	double read_ns;
-	int i;
+	FILE *file = fopen("/proc/self/smaps_rollup", "r");
+	unsigned long kb = 0;
+	char line[128];
 
-	for (i = 0; i < READS; i++)
-		now_ns();
-	read_ns = (double)(now_ns() - begin) / READS;
-	printf("clock read_ns=%.1f\n", read_ns);
-	measure("shared_base_pages", map(MAP_SHARED, MADV_NOHUGEPAGE), read_ns);
-	measure("private_huge_pages", map(MAP_PRIVATE, MADV_HUGEPAGE), read_ns);
+	if (!file)
+		return false;
+	while (fgets(line, sizeof(line), file))
+		if (sscanf(line, "AnonHugePages: %lu", &kb) == 1)
+			break;
+	fclose(file);
+	return kb >= SIZE >> 10;
+}
+
+int main(int argc, char **argv)
+{
+	unsigned long cycles = 1000;
+	char *rest = "";
+	void *start;
+
+	if (argc == 2 && !strcmp(argv[1], "-h")) {
+		printf("usage: %s [CYCLES]\n"
+		       "Tells what the clock reads between phases add to a cycle (1000 cycles).\n",
+		       argv[0]);
+		return 0;
+	}
+	if (argc == 2)
+		cycles = strtoul(argv[1], &rest, 10);
+	if (argc > 2 || *rest || cycles < 1 || cycles > MAX_CYCLES) {
+		fprintf(stderr, "%s: takes a number of cycles from 1 to %d, or nothing for 1000\n",
+			argv[0], MAX_CYCLES);
+		return 2;
+	}
+	rounds_pin(sched_getcpu());
+
+	start = map(MAP_SHARED);
+	madvise(start, SIZE, MADV_NOHUGEPAGE);
+	touch(start);
+	compare("shared_dirty", start, cycles);
+
+	start = map(MAP_PRIVATE);
+	madvise(start, SIZE, MADV_HUGEPAGE);
+	touch(start);
+	if (is_huge())
+		compare("private_thp", start, cycles);
+	else
+		fprintf(stderr, "%s: no huge pages to be had\n", argv[0]);
 	return 0;
 }
