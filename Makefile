@@ -75,14 +75,10 @@ endef
 
 endif
 
-# The comparing tool's own programs need no kernel tree.
+# The comparing tool's own program needs no kernel tree.
 build/compare: $(wildcard ab/compare*.[ch])
 	@mkdir -p $(@D)
 	$(HOSTCC) -Wall -Wextra -O2 -o $@ $(filter %.c,$^) -lm
-
-build/init: ab/init.c
-	@mkdir -p $(@D)
-	$(CC) -Wall -Wextra -O2 -static -o $@ $<
 
 # Debian packages, asked for by name: "deps" what building and running takes,
 # "check" what testing takes.
