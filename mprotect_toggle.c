@@ -539,8 +539,12 @@ static int rehearse(const struct mapping *mapping)
 {
 	struct mapping page = *mapping;
 	enum state_phase phase;
+	char stack[32768];
 	int ret = 0;
 
+	memset(stack, 0, sizeof(stack));
+	/* Used, so that it is not optimized away. */
+	asm volatile("" : : "r" (stack) : "memory");
 	page.size = psize();
 	page.start = mmap(NULL, page.size, PROT_FULL, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (page.start == MAP_FAILED)
@@ -1170,6 +1174,8 @@ static bool check_in_child(const struct mapping *mapping,
 		ksft_print_msg("error call=fork errno=%d\n", errno);
 		return false;
 	}
+	if (WIFSIGNALED(status))
+		ksft_print_msg("error child_killed_by_signal=%d\n", WTERMSIG(status));
 	return WIFEXITED(status) && !WEXITSTATUS(status);
 }
 
