@@ -69,6 +69,12 @@ find_kernels() # KERNEL...
 	done
 }
 
+# Several of these programs may run at a time, and each builds what it needs.
+make_alone() # ARGUMENT...
+{
+	mkdir -p "$top/build" && flock "$top/build/making" make -s -C "$top" "$@" > /dev/null
+}
+
 # Sets binary to the test, built for the machine, and name to its name.
 build_test()
 {
@@ -83,7 +89,7 @@ build_test()
 		output=$output-$machine
 		cross=("CROSS_COMPILE=$machine-linux-gnu-" "ARCH=${machine/aarch64/arm64}")
 	fi
-	make -s -C "$top" OUTPUT="$output" USERLDFLAGS=-static "${cross[@]}" > /dev/null ||
+	make_alone OUTPUT="$output" USERLDFLAGS=-static "${cross[@]}" ||
 		die "cannot build $test"
 	binary=$output/$test
 	[ -x "$binary" ] || die "there is no test $test" 2
@@ -91,7 +97,7 @@ build_test()
 
 build_compare()
 {
-	make -s -C "$top" build/compare > /dev/null || die "cannot build build/compare"
+	make_alone build/compare || die "cannot build build/compare"
 }
 
 # A misspelt variant would only be missed after the boots.

@@ -134,7 +134,7 @@ for kernel in 6.16.12 6.17.13; do
 done
 head -c 1000000 "$image" > "$tmp/images/dead"
 
-make -s OUTPUT="$top/build/static" USERLDFLAGS=-static > /dev/null || exit
+make_alone OUTPUT="$top/build/static" USERLDFLAGS=-static || exit
 ab/boot 6.16.12 -n -m 700 -k "quiet loglevel=3" -o "$tmp/good.log" -- \
 	build/static/mprotect_toggle -r mprotect_toggle.shared_dirty.cost -r mprotect_toggle.private.cost \
 	MPROTECT_TOGGLE_SIZE_MB=16 MPROTECT_TOGGLE_CYCLES=3 MPROTECT_TOGGLE_ROUNDS=2 || exit

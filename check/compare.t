@@ -6,7 +6,7 @@
 . check/lib.sh
 
 compare=${COMPARE:-build/compare}
-[ -x "$compare" ] || make -s build/compare
+make_alone build/compare || exit
 
 # make_log KEY=VALUE...: a log of one variant. "values" are its rounds, "median" those of
 # their medians where they differ, "least" the least of their cycles.

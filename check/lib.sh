@@ -48,6 +48,12 @@ skip()
 	echo "ok $tests - $1 # SKIP $2"
 }
 
+# make, but for what more than one test or ab/ program makes
+make_alone()
+{
+	flock "$top/build/making" make -s "$@" > /dev/null
+}
+
 not()
 {
 	! "$@"

@@ -5,7 +5,7 @@
 
 . check/lib.sh
 
-[ -x build/compare ] || make -s build/compare
+make_alone build/compare || exit
 logs="check/logs/a.log check/logs/b.log check/logs/a-again.log"
 out=$tmp/out
 mkdir "$out"
