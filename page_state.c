@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -279,6 +280,41 @@ int page_state_read(const void *start, size_t size, struct page_state *state)
 	if (ret)
 		return ret;
 	return read_pagemap(from, from + size, state);
+}
+
+int page_state_read_process(struct page_state *state)
+{
+	enum page_state_field field;
+
+	memset(state, 0, sizeof(*state));
+	for (field = PAGE_STATE_PRESENT; field < PAGE_STATE_NR_FIELDS; field++)
+		state->field[field] = PAGE_STATE_UNKNOWN;
+	return read_smaps(0, ULONG_MAX, state);
+}
+
+long page_state_present(const void *start, size_t size)
+{
+	unsigned long from = (unsigned long)start;
+	struct page_state state = {};
+	int ret;
+
+	ret = read_pagemap(from, from + size, &state);
+	return ret ? ret : state.field[PAGE_STATE_PRESENT];
+}
+
+long long page_state_page_table_kb(void)
+{
+	FILE *file = fopen("/proc/self/status", "r");
+	long long kb = PAGE_STATE_UNKNOWN;
+	char line[128];
+
+	if (!file)
+		return kb;
+	while (fgets(line, sizeof(line), file))
+		if (!strncmp(line, "VmPTE:", 6))
+			kb = strtoll(line + 6, NULL, 10);
+	fclose(file);
+	return kb;
 }
 
 static const char *to_text(long long value, char *text, size_t size)

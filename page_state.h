@@ -64,6 +64,30 @@ struct page_state {
 int page_state_read(const void *start, size_t size, struct page_state *state);
 
 /**
+ * page_state_read_process() - ask smaps for all VMAs of the process
+ * @state: where it goes; what pagemap tells is PAGE_STATE_UNKNOWN
+ *
+ * Return: like page_state_read().
+ */
+int page_state_read_process(struct page_state *state);
+
+/**
+ * page_state_present() - count the pages of a range that are present
+ * @start: first byte, on a page boundary
+ * @size: length in bytes, in whole pages
+ *
+ * Return: how many pages, or a negative errno.
+ */
+long page_state_present(const void *start, size_t size);
+
+/**
+ * page_state_page_table_kb() - how much the page tables of the process take
+ *
+ * Return: KiB, or PAGE_STATE_UNKNOWN.
+ */
+long long page_state_page_table_kb(void);
+
+/**
  * page_state_matches() - compare a page state with what it must be
  * @expected: what it must be; PAGE_STATE_ANY accepts everything
  * @seen: what it is
