@@ -26,10 +26,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 #include "vm_util.h"
-#include "environment.h"
 #include "memory_room.h"
 #include "page_state.h"
 #include "rounds.h"
+#include "test_program.h"
 
 #ifndef MADV_COLLAPSE
 #define MADV_COLLAPSE	25
@@ -170,14 +170,6 @@ static const char * const state_phase_names[] = {
 /* Read by main() before any test runs. */
 static struct rounds_plan plan;
 static unsigned long size_mb;
-
-/* Shared by main() and all tests. */
-static struct {
-	bool env_printed;
-	/* Atomic: */
-	pid_t running;		/* process group of the test that runs, or 0 */
-	bool ending;		/* a signal ends them all */
-} *shared;
 
 FIXTURE(mprotect_toggle)
 {
@@ -1015,7 +1007,7 @@ static void mapping_destroy(struct mapping *mapping)
 static void teardown(struct mapping *mapping)
 {
 	mapping_destroy(mapping);
-	__atomic_store_n(&shared->running, 0, __ATOMIC_SEQ_CST);
+	test_program_end_test();
 }
 
 /* What the setup of every fixture does. */
@@ -1025,13 +1017,7 @@ static void setup(struct __test_metadata *_metadata, struct mapping *mapping,
 	const char *why = "";
 	int ret;
 
-	__atomic_store_n(&shared->running, getpgrp(), __ATOMIC_SEQ_CST);
-	if (__atomic_load_n(&shared->ending, __ATOMIC_SEQ_CST))
-		_exit(KSFT_FAIL);
-	if (!shared->env_printed) {
-		shared->env_printed = true;
-		environment_print(plan.cpu);
-	}
+	test_program_begin_test(plan.cpu);
 	catch_faults();
 	/* A child that has died is found out when it is asked. */
 	signal(SIGPIPE, SIG_IGN);
@@ -1774,28 +1760,6 @@ TEST_F_TIMEOUT(mprotect_toggle, cost, COST_TIMEOUT)
 		TH_LOG("page faults in the timed cycles of every round");
 }
 
-/* The harness exits with 0 when all it ran was skipped, or could not be told. */
-static void check_results(void)
-{
-	if (fflush(stdout) || ferror(stdout))
-		_exit(KSFT_FAIL);
-	if (ksft_test_num() && ksft_cnt.ksft_xskip == ksft_test_num())
-		_exit(KSFT_SKIP);
-}
-
-/* The harness runs each test in a process group that a signal does not reach. */
-static void end_test_too(int signal_number)
-{
-	pid_t running;
-
-	__atomic_store_n(&shared->ending, true, __ATOMIC_SEQ_CST);
-	running = __atomic_load_n(&shared->running, __ATOMIC_SEQ_CST);
-	if (running && running != getpgrp())
-		kill(-running, SIGKILL);
-	signal(signal_number, SIG_DFL);
-	raise(signal_number);
-}
-
 static void print_usage(const char *program)
 {
 	printf("Usage: %s [-l] [-t|-T|-v|-V|-f|-F|-r NAME]...\n"
@@ -1821,16 +1785,7 @@ int main(int argc, char **argv)
 	}
 	size_mb = knob_read(PREFIX, "SIZE_MB", 64, most_mb, NULL);
 	rounds_read_plan(PREFIX, &plan);
-
-	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE,
-		      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	if (shared == MAP_FAILED)
-		ksft_exit_fail_perror("mmap");
-	atexit(check_results);
-	/* Who starts us may ignore what becomes of children: the harness must not. */
-	signal(SIGCHLD, SIG_DFL);
-	signal(SIGHUP, end_test_too);
-	signal(SIGINT, end_test_too);
-	signal(SIGTERM, end_test_too);
+	plan.cycles = knob_read(PREFIX, "CYCLES", 50, 100000, &plan.asked);
+	test_program_start();
 	return test_harness_run(argc, argv);
 }

@@ -20,7 +20,6 @@
 #include "../kselftest.h"
 #include "rounds.h"
 
-#define MAX_CYCLES		100000
 #define MAX_ROUNDS		1000
 
 /* Before the recorded cycles: the first one faults what it must, once. */
@@ -45,6 +44,7 @@ struct round {
 	unsigned long progress;
 	unsigned long cycles;
 	long faults;
+	long long system_ns;
 	int result;		/* a KSFT_ code */
 	char why[128];
 	/* A row of plan->cycles for each phase, then one for the cycle. */
@@ -56,6 +56,8 @@ struct figures {
 	double mean[ROUNDS_MAX_PHASES + 1];
 	double median[ROUNDS_MAX_PHASES + 1];
 	double least;		/* of the cycle */
+	double system;
+	double faults;
 };
 
 unsigned long knob_read(const char *prefix, const char *name,
@@ -89,7 +91,6 @@ unsigned long knob_read(const char *prefix, const char *name,
 void rounds_read_plan(const char *prefix, struct rounds_plan *plan)
 {
 	plan->asked = false;
-	plan->cycles = knob_read(prefix, "CYCLES", 50, MAX_CYCLES, &plan->asked);
 	plan->rounds = knob_read(prefix, "ROUNDS", 5, MAX_ROUNDS, &plan->asked);
 	plan->warmup_rounds = knob_read(prefix, "WARMUP_ROUNDS", 1, MAX_ROUNDS,
 					&plan->asked);
@@ -119,12 +120,15 @@ static unsigned long long now_ns(void)
 	return now.tv_sec * 1000000000ULL + now.tv_nsec;
 }
 
-static long count_faults(void)
+/* Add what the process has used up so far, or with @sign -1 take it away. */
+static void add_usage(struct round *round, int sign)
 {
 	struct rusage usage;
 
 	getrusage(RUSAGE_SELF, &usage);
-	return usage.ru_minflt + usage.ru_majflt;
+	round->faults += sign * (usage.ru_minflt + usage.ru_majflt);
+	round->system_ns += sign * (usage.ru_stime.tv_sec * 1000000000LL +
+				    usage.ru_stime.tv_usec * 1000LL);
 }
 
 /* One cycle. Nothing may come between two edges but what is timed. */
@@ -167,9 +171,13 @@ static int run_cycles(const struct workload *workload,
 		/* Unrecorded cycles do all the same, to fault the code in too. */
 		if (i <= UNRECORDED_CYCLES) {
 			round->cycles = 0;
-			round->faults = -count_faults();
+			round->faults = 0;
+			round->system_ns = 0;
+			add_usage(round, -1);
 			start = now_ns();
 		}
+		if (workload->next)
+			workload->next(workload->context);
 		if (run_cycle(workload, edges)) {
 			*why = "a system call failed in a cycle";
 			return KSFT_FAIL;
@@ -179,7 +187,7 @@ static int run_cycles(const struct workload *workload,
 		    edges[workload->nr_phases] - start > enough)
 			break;
 	}
-	round->faults += count_faults();
+	add_usage(round, 1);
 	return KSFT_PASS;
 }
 
@@ -328,6 +336,8 @@ static void get_figures(const struct workload *workload,
 				       workload->units;
 		figures->least = (double)ns[0] / workload->units;
 	}
+	figures->system = (double)round->system_ns / count / workload->units;
+	figures->faults = (double)round->faults / count / workload->units;
 }
 
 static const char *row_name(const struct workload *workload, unsigned int row)
@@ -347,6 +357,18 @@ static int append_rows(char *text, size_t size, const struct workload *workload,
 	return length;
 }
 
+static int append_usage(char *text, size_t size, const struct workload *workload,
+			double system, double faults)
+{
+	/* The unit is a plural. */
+	int singular = strlen(workload->unit) - 1;
+
+	if (!workload->usage)
+		return 0;
+	return snprintf(text, size, " sys_ns=%.2f faults_per_%.*s=%.4f", system,
+			singular, workload->unit, faults);
+}
+
 static void print_round(const struct workload *workload, unsigned long number,
 			const struct round *round, const struct figures *figures)
 {
@@ -356,6 +378,8 @@ static void print_round(const struct workload *workload, unsigned long number,
 	length = append_rows(text, sizeof(text), workload, "_ns", figures->mean);
 	length += append_rows(text + length, sizeof(text) - length, workload,
 			      "_median_ns", figures->median);
+	length += append_usage(text + length, sizeof(text) - length, workload,
+			       figures->system, figures->faults);
 	snprintf(text + length, sizeof(text) - length,
 		 " cycle_min_ns=%.2f faults=%ld", figures->least, round->faults);
 	ksft_print_msg("round variant=%s round=%lu cycles=%lu %s=%lu%s\n",
@@ -375,10 +399,11 @@ static double deviation_of(const double *values, unsigned long count)
 }
 
 static void print_cost(const struct workload *workload, unsigned long rounds,
-		       unsigned long cycles, const struct figures *figures)
+		       unsigned long cycles, const struct figures *figures,
+		       struct rounds_result *result)
 {
 	double means[ROUNDS_MAX_PHASES + 1], medians[ROUNDS_MAX_PHASES + 1];
-	double least = figures[0].least, deviation = 0;
+	double least = figures[0].least, system = 0;
 	double values[MAX_ROUNDS];
 	char text[512];
 	unsigned int row;
@@ -389,21 +414,27 @@ static void print_cost(const struct workload *workload, unsigned long rounds,
 		for (i = 0; i < rounds; i++)
 			values[i] = figures[i].mean[row];
 		means[row] = mean_of(values, rounds);
-		deviation = deviation_of(values, rounds);
+		result->cycle_ns = means[row];
+		result->cycle_sd_ns = deviation_of(values, rounds);
 		for (i = 0; i < rounds; i++)
 			values[i] = figures[i].median[row];
 		medians[row] = median_of(values, rounds);
 	}
-	for (i = 0; i < rounds; i++)
+	for (i = 0; i < rounds; i++) {
 		least = figures[i].least < least ? figures[i].least : least;
+		system += figures[i].system / rounds;
+		result->faults += figures[i].faults / rounds;
+	}
 
 	length = append_rows(text, sizeof(text), workload, "_ns", means);
 	/* One round has no deviation: the key is left out. */
 	if (rounds > 1)
 		length += snprintf(text + length, sizeof(text) - length,
-				   " cycle_sd_ns=%.2f", deviation);
+				   " cycle_sd_ns=%.2f", result->cycle_sd_ns);
 	length += append_rows(text + length, sizeof(text) - length, workload,
 			      "_median_ns", medians);
+	length += append_usage(text + length, sizeof(text) - length, workload,
+			       system, result->faults);
 	snprintf(text + length, sizeof(text) - length, " cycle_min_ns=%.2f", least);
 	ksft_print_msg("cost variant=%s rounds=%lu cycles=%lu %s=%lu%s\n",
 		       workload->variant, rounds, cycles, workload->unit,
@@ -449,7 +480,7 @@ static int run_all(const struct workload *workload,
 			break;
 	}
 	print_early(workload, plan, recorded, cycles);
-	print_cost(workload, recorded, cycles, figures);
+	print_cost(workload, recorded, cycles, figures, result);
 	return KSFT_PASS;
 }
 

@@ -8,6 +8,7 @@
 #include <stdbool.h>
 
 #define ROUNDS_MAX_PHASES	3
+#define ROUNDS_MAX_CYCLES	200000
 
 /**
  * struct phase - one part of a cycle
@@ -26,6 +27,8 @@ struct phase {
  * @units: how many; times are printed per unit
  * @phases: the phases of a cycle, in order
  * @nr_phases: how many, ROUNDS_MAX_PHASES at most
+ * @next: called before every cycle, untimed; may be NULL
+ * @usage: also print the system time and the page faults per unit
  * @prepare: called first in the process of a round, sets up what the phases
  *	need; @first is true in the first recorded round; returns a KSFT_ code,
  *	and but for KSFT_PASS a constant text in @why
@@ -39,6 +42,8 @@ struct workload {
 	unsigned long units;
 	const struct phase *phases;
 	unsigned int nr_phases;
+	void (*next)(void *context);
+	bool usage;
 	int (*prepare)(void *context, bool first, const char **why);
 	int (*finish)(void *context, const char **why);
 	void *context;
@@ -67,10 +72,16 @@ struct rounds_plan {
  * @least_faults: page faults in the recorded cycles of the round that had the
  *	fewest: what the machine does beside us can add some, and a kernel that
  *	needs them has them in every round
+ * @cycle_ns: of a cycle, per unit: the mean of the rounds' means
+ * @cycle_sd_ns: their standard deviation, 0 for a single round
+ * @faults: page faults per unit
  */
 struct rounds_result {
 	char why[128];
 	long least_faults;
+	double cycle_ns;
+	double cycle_sd_ns;
+	double faults;
 };
 
 /**
@@ -90,9 +101,10 @@ unsigned long knob_read(const char *prefix, const char *name,
 			unsigned long otherwise, unsigned long most, bool *asked);
 
 /**
- * rounds_read_plan() - read the plan from the environment
+ * rounds_read_plan() - read the numbers of rounds from the environment
  * @prefix: see knob_read()
- * @plan: where it goes
+ * @plan: where they go; the cycles are the caller's to fill in,
+ *	ROUNDS_MAX_CYCLES at most
  */
 void rounds_read_plan(const char *prefix, struct rounds_plan *plan);
 
