@@ -12,7 +12,7 @@
 # fetches one. CC=, LLVM=1, CROSS_COMPILE=, ARCH=, USERCFLAGS=, USERLDFLAGS= and
 # V=1 are those of the kernel.
 
-PROGRAMS := mprotect_toggle
+PROGRAMS := mprotect_toggle mmap_churn
 HELPERS := page_state memory_room environment rounds
 
 OUTPUT := $(CURDIR)/build

@@ -302,17 +302,18 @@ long page_state_present(const void *start, size_t size)
 	return ret ? ret : state.field[PAGE_STATE_PRESENT];
 }
 
-long long page_state_page_table_kb(void)
+long long page_state_status_kb(const char *name)
 {
 	FILE *file = fopen("/proc/self/status", "r");
 	long long kb = PAGE_STATE_UNKNOWN;
+	size_t length = strlen(name);
 	char line[128];
 
 	if (!file)
 		return kb;
 	while (fgets(line, sizeof(line), file))
-		if (!strncmp(line, "VmPTE:", 6))
-			kb = strtoll(line + 6, NULL, 10);
+		if (!strncmp(line, name, length) && line[length] == ':')
+			kb = strtoll(line + length + 1, NULL, 10);
 	fclose(file);
 	return kb;
 }

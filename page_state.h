@@ -81,11 +81,13 @@ int page_state_read_process(struct page_state *state);
 long page_state_present(const void *start, size_t size);
 
 /**
- * page_state_page_table_kb() - how much the page tables of the process take
+ * page_state_status_kb() - what /proc/self/status says of the process as a whole
+ * @name: of its line: "VmPTE" for page tables, "VmRSS" for pages, which unlike
+ *	those of smaps are counted whether or not a VMA has them
  *
  * Return: KiB, or PAGE_STATE_UNKNOWN.
  */
-long long page_state_page_table_kb(void);
+long long page_state_status_kb(const char *name);
 
 /**
  * page_state_matches() - compare a page state with what it must be

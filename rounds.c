@@ -419,6 +419,7 @@ static void print_cost(const struct workload *workload, unsigned long rounds,
 		for (i = 0; i < rounds; i++)
 			values[i] = figures[i].median[row];
 		medians[row] = median_of(values, rounds);
+		result->cycle_median_ns = medians[row];
 	}
 	for (i = 0; i < rounds; i++) {
 		least = figures[i].least < least ? figures[i].least : least;

@@ -74,6 +74,7 @@ struct rounds_plan {
  *	needs them has them in every round
  * @cycle_ns: of a cycle, per unit: the mean of the rounds' means
  * @cycle_sd_ns: their standard deviation, 0 for a single round
+ * @cycle_median_ns: the median of the rounds' medians
  * @faults: page faults per unit
  */
 struct rounds_result {
@@ -81,6 +82,7 @@ struct rounds_result {
 	long least_faults;
 	double cycle_ns;
 	double cycle_sd_ns;
+	double cycle_median_ns;
 	double faults;
 };
 

@@ -7,6 +7,7 @@
 
 # Enough to see that the tests run, and no more.
 export MPROTECT_TOGGLE_SIZE_MB=4 MPROTECT_TOGGLE_CYCLES=2 MPROTECT_TOGGLE_ROUNDS=1
+export MMAP_CHURN_STEPS=128 MMAP_CHURN_ROUNDS=1
 
 # What may differ from the tree that tree $1 is a copy of.
 expected_changes()
@@ -81,20 +82,27 @@ builds_ours()
 	builds -C "$mm" $(files program | sed "s|\(.*\)\.c$|$mm/\1|")
 }
 
-# The category runs our program alone, and tells its result. In a folder without the
-# other tests: for some, run_vmtests.sh changes settings of the machine.
+# runs PROGRAM COMMAND...: the category runs the program, and tells its result. In a
+# folder without the other tests: for some, run_vmtests.sh changes settings of the machine.
 runs()
 {
+	program=$1
+	shift
 	rm -rf "$tmp/run"
 	mkdir "$tmp/run"
-	cp "$mm/run_vmtests.sh" "$mm/ksft_mprotect.sh" "$mm/mprotect_toggle" "$tmp/run"
+	cp "$mm"/run_vmtests.sh "$mm"/ksft_m*.sh "$mm/$program" "$tmp/run"
 	(cd "$tmp/run" && "$@") > "$tmp/log"
 	cat "$tmp/log"
 
-	result='^not ok 1 mprotect_toggle # exit=1$'
-	! grep -q '^# # Totals: pass:.* fail:0 ' "$tmp/log" || result='^ok 1 mprotect_toggle$'
-	grep -q '^# # Totals: pass:[1-9]' "$tmp/log" && grep -q "$result" "$tmp/log" &&
-		grep -qx '1\.\.1' "$tmp/log"
+	result="^not ok [0-9]* $program # exit=1$"
+	! grep -q '^# # Totals: pass:.* fail:0 ' "$tmp/log" || result="^ok [0-9]* $program$"
+	grep -q '^# # Totals: pass:[1-9]' "$tmp/log" && grep -q "$result" "$tmp/log"
+}
+
+# The category has nothing else in it.
+runs_alone()
+{
+	runs "$@" && grep -qx '1\.\.1' "$tmp/log"
 }
 
 knows_the_category()
@@ -121,11 +129,13 @@ for version in 6.12 7.2 7.3; do
 		;;
 	7.2)
 		ok "$version: builds in the tree without a warning" builds_ours
-		ok "$version: the category runs" runs ./run_vmtests.sh -t mprotect
+		ok "$version: the category runs" runs_alone mprotect_toggle ./run_vmtests.sh -t mprotect
+		ok "$version: category mmap runs ours, too" runs mmap_churn ./run_vmtests.sh -t mmap
 		;;
 	*)
 		ok "$version: builds with all of mm, without a warning" builds_all
-		ok "$version: the wrapper runs the category" runs ./ksft_mprotect.sh
+		ok "$version: the wrapper runs the category" runs_alone mprotect_toggle ./ksft_mprotect.sh
+		ok "$version: the wrapper of category mmap runs ours, too" runs mmap_churn ./ksft_mmap.sh
 		;;
 	esac
 done

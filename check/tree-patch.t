@@ -69,7 +69,7 @@ applies()
 	repository am -q "$tmp"/series/000[1-9]-*
 }
 
-# After each patch, whatever of ours is there compiles, and the test once it is.
+# After each patch, whatever of ours is there compiles, and each test once it is.
 every_patch_builds()
 {
 	repository reset -q --hard "$base" || return
@@ -78,10 +78,13 @@ every_patch_builds()
 		for file in $(files helper); do
 			[ ! -e "$tmp/git/$mm/$file" ] || compiles "$tmp/git" "$mm/$file" || return
 		done
-		! grep 'mprotect_toggle' "$tmp/git/$mm/Makefile" ||
-			make -C "$tmp/git/$mm" "$tmp/git/$mm/mprotect_toggle" || return
+		for program in $(files program); do
+			program=${program%.c}
+			! grep "$program" "$tmp/git/$mm/Makefile" ||
+				make -C "$tmp/git/$mm" "$tmp/git/$mm/$program" || return
+		done
 	done
-	[ -x "$tmp/git/$mm/mprotect_toggle" ]
+	[ -x "$tmp/git/$mm/$program" ]
 }
 
 compiles()
