@@ -4,7 +4,7 @@
  * space may rely on, and what one step costs.
  *
  * There are some slots, each with a mapping of its own. A step picks a slot,
- * writes to its memory, unmaps it, and maps a new size in its place.
+ * writes to its memory, unmaps it, and maps another size in its place.
  */
 #include "../kselftest_harness.h"
 #include <errno.h>
@@ -28,15 +28,19 @@
 
 /*
  * Steps are done by the batch, all writes before all unmaps before all maps, so
- * that the clock is read four times a batch and not four times a step.
+ * that the clock is read four times a batch and not four times a step. The sizes
+ * are those of a deck of cards, one for each step of a batch: every batch unmaps
+ * all of them and maps all of them, so that batches can be compared.
  */
-#define BATCH		64
+#define BATCH		16
 
 /* The distance of the writes in the report of the regression in 6.1. */
 #define WRITE_EVERY	128
 
 /* For the tests that are not timed. */
-#define TEST_BATCHES	40
+#define TEST_BATCHES	160
+
+#define SETTLE_STEPS	2048
 
 /* For an emulated machine with a debug kernel: no test takes long elsewhere. */
 #define TIMEOUT		600
@@ -95,8 +99,14 @@ struct churn {
 	const struct way *way;
 	struct slot *slots;
 	unsigned int nr_slots;
-	unsigned int *order;	/* of slots; the first ones are the next batch */
-	size_t *sizes;		/* what the next batch maps */
+	/*
+	 * Rows of slots, so long as a batch is, and the first one is the next
+	 * batch. A column has slots of one size, that of the card, but for the
+	 * first row: there the cards have been dealt anew.
+	 */
+	unsigned int *order;
+	unsigned int turn[BATCH];	/* in which the columns come */
+	size_t card[BATCH];		/* sizes */
 	unsigned int batch;
 	unsigned int random;
 	unsigned long patterns;	/* how many have been written */
@@ -135,40 +145,53 @@ static unsigned int next_random(struct churn *churn)
 	return churn->random;
 }
 
-static size_t most_size(void)
+static size_t card_size(unsigned int card, unsigned int batch)
 {
-	return (max_kb * 1024 + psize() - 1) / psize() * psize();
+	size_t bytes = ((card + 1) * max_kb * 1024 + batch - 1) / batch;
+
+	return (bytes + psize() - 1) / psize() * psize();
 }
 
-static size_t random_size(struct churn *churn)
+static void swap(unsigned int *a, unsigned int *b)
 {
-	size_t kb = 1 + next_random(churn) % max_kb;
+	unsigned int kept = *a;
 
-	return (kb * 1024 + psize() - 1) / psize() * psize();
+	*a = *b;
+	*b = kept;
+}
+
+static void shuffle(struct churn *churn, unsigned int *list, unsigned int count)
+{
+	unsigned int i;
+
+	for (i = count; i > 1; i--)
+		swap(&list[i - 1], &list[next_random(churn) % i]);
 }
 
 /* Choose the slots of the next batch, all different, and their new sizes. */
 static void choose_batch(void *context)
 {
 	struct churn *churn = context;
-	unsigned int i, j, slot;
+	unsigned int column, rows;
 
-	for (i = 0; i < churn->batch; i++) {
-		churn->sizes[i] = random_size(churn);
-		/* Only at its end can a VMA grow and shrink. */
-		if (churn->way->grow)
-			continue;
-		j = i + next_random(churn) % (churn->nr_slots - i);
-		slot = churn->order[j];
-		churn->order[j] = churn->order[i];
-		churn->order[i] = slot;
+	shuffle(churn, churn->turn, churn->batch);
+	/* Only at its end can a VMA grow and shrink. */
+	if (churn->way->grow)
+		return;
+	for (column = 0; column < churn->batch; column++) {
+		rows = (churn->nr_slots - column + churn->batch - 1) / churn->batch;
+		swap(&churn->order[column],
+		     &churn->order[column + next_random(churn) % rows * churn->batch]);
 	}
+	shuffle(churn, churn->order, churn->batch);
 }
 
 /* The slot that comes at this place of the batch. */
 static struct slot *batch_slot(const struct churn *churn, unsigned int place)
 {
-	return &churn->slots[churn->order[place]];
+	unsigned int column = churn->way->grow ? place : churn->turn[place];
+
+	return &churn->slots[churn->order[column]];
 }
 
 static int map_slot(const struct churn *churn, struct slot *slot, size_t size)
@@ -234,7 +257,7 @@ static int map_phase(void *context)
 	int ret = 0;
 
 	for (i = 0; i < churn->batch && !ret; i++)
-		ret = map_slot(churn, batch_slot(churn, i), churn->sizes[i]);
+		ret = map_slot(churn, batch_slot(churn, i), churn->card[churn->turn[i]]);
 	return ret;
 }
 
@@ -244,7 +267,8 @@ static int map_all(struct churn *churn)
 	int ret = 0;
 
 	for (i = 0; i < churn->nr_slots && !ret; i++)
-		ret = map_slot(churn, &churn->slots[i], random_size(churn));
+		ret = map_slot(churn, &churn->slots[churn->order[i]],
+			       churn->card[i % churn->batch]);
 	return ret;
 }
 
@@ -279,7 +303,7 @@ static int call_failed(const char *call, int error, const char **why)
 
 static const char *lacks(void)
 {
-	unsigned long long bytes = (unsigned long long)nr_slots * most_size();
+	unsigned long long bytes = (unsigned long long)nr_slots * (max_kb * 1024 + psize());
 	FILE *file = fopen("/proc/sys/vm/max_map_count", "r");
 	unsigned long most = ULONG_MAX;
 
@@ -330,11 +354,14 @@ static int churn_create(struct churn *churn, const struct way *way, const char *
 
 	churn->slots = calloc(churn->nr_slots, sizeof(*churn->slots));
 	churn->order = calloc(churn->nr_slots, sizeof(*churn->order));
-	churn->sizes = calloc(churn->batch, sizeof(*churn->sizes));
-	if (!churn->slots || !churn->order || !churn->sizes)
+	if (!churn->slots || !churn->order)
 		return call_failed("calloc", errno, why);
 	for (i = 0; i < churn->nr_slots; i++)
 		churn->order[i] = i;
+	for (i = 0; i < churn->batch; i++) {
+		churn->turn[i] = i;
+		churn->card[i] = card_size(i, churn->batch);
+	}
 
 	if (way->grow) {
 		ret = map_heap(churn, why);
@@ -353,7 +380,6 @@ static void churn_destroy(struct churn *churn)
 		munmap(churn->heap, psize());
 	free(churn->slots);
 	free(churn->order);
-	free(churn->sizes);
 	memset(churn, 0, sizeof(*churn));
 }
 
@@ -815,12 +841,43 @@ TEST_F_TIMEOUT(mmap_churn, faults, TIMEOUT)
 	EXPECT_TRUE(check_equal(churn, "touch_again", "faults", 0, fewest.again));
 }
 
-static int prepare_round(void *context, bool __maybe_unused first, const char **why)
+/* At first the slots are in order, and merge. That does not last. */
+static int settle(struct churn *churn)
+{
+	unsigned int i;
+	int ret = 0;
+
+	for (i = 0; i < SETTLE_STEPS / churn->batch && !ret; i++)
+		ret = churn_once(churn);
+	return ret;
+}
+
+/* So that two kernels can be seen to have been given the same work. */
+static int print_state(const struct churn *churn, const char **why)
+{
+	long present = present_pages(churn), pages = pages_of(churn);
+
+	if (present < 0)
+		return call_failed("page_state_present", -present, why);
+	ksft_print_msg("state variant=%s phase=mapped slots=%u size_kb=%ld present=%ld\n",
+		       churn->way->name, churn->nr_slots, pages * (psize() / 1024), present);
+	return KSFT_PASS;
+}
+
+static int prepare_round(void *context, bool first, const char **why)
 {
 	struct churn *churn = context;
 	int ret = only_base_pages();
 
-	return ret ? call_failed("prctl", -ret, why) : churn_create(churn, churn->way, why);
+	if (ret)
+		return call_failed("prctl", -ret, why);
+	ret = churn_create(churn, churn->way, why);
+	if (ret == KSFT_PASS && first)
+		ret = print_state(churn, why);
+	if (ret != KSFT_PASS)
+		return ret;
+	ret = settle(churn);
+	return ret ? call_failed("mmap", -ret, why) : KSFT_PASS;
 }
 
 static int finish_round(void *context, const char **why)

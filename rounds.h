@@ -8,7 +8,7 @@
 #include <stdbool.h>
 
 #define ROUNDS_MAX_PHASES	3
-#define ROUNDS_MAX_CYCLES	200000
+#define ROUNDS_MAX_CYCLES	1000000
 
 /**
  * struct phase - one part of a cycle

@@ -184,8 +184,7 @@ bool key_suffix_is(const char *key, const char *suffix)
 
 bool key_is_total(const char *key)
 {
-	return !strcmp(key, "cycle_ns") || !strcmp(key, "cycle_median_ns") ||
-	       !strcmp(key, "step_ns") || !strcmp(key, "step_median_ns");
+	return !strcmp(key, "cycle_ns") || !strcmp(key, "cycle_median_ns");
 }
 
 static bool is_word(const char *word, const char *others)
@@ -471,7 +470,7 @@ static const char *round_fault(const struct variant *variant, const struct pairs
 			return key;
 		nr++;
 	}
-	if (!is_sound(pairs, "cycle") || !is_sound(pairs, "step"))
+	if (!is_sound(pairs, "cycle"))
 		return "minimum, median or mean";
 	return !nr || (variant->nr_rounds && nr != variant->nr_keys) ? "number of times" : NULL;
 }

@@ -129,7 +129,7 @@ bool test_is_of_variant(const char *name, const char *variant);
 /** key_suffix_is() - Does a key end like this? */
 bool key_suffix_is(const char *key, const char *suffix);
 
-/** key_is_total() - Is this the time of a whole cycle or step, all phases together? */
+/** key_is_total() - Is this the time of a whole cycle, all phases together? */
 bool key_is_total(const char *key);
 
 #endif

@@ -66,9 +66,7 @@ int variant_key(const struct variant *variant, const char *key)
 
 int total_key(const struct variant *variant, bool counted)
 {
-	int key = variant_key(variant, counted ? "cycle_median_ns" : "cycle_ns");
-
-	return key >= 0 ? key : variant_key(variant, counted ? "step_median_ns" : "step_ns");
+	return variant_key(variant, counted ? "cycle_median_ns" : "cycle_ns");
 }
 
 int phase_name_length(const char *key)
@@ -439,21 +437,35 @@ static double drift_of_points(const struct sandwich *sandwich, const double *mea
 	return last ? percent(means[last] - means[0], means[0]) : NAN;
 }
 
+/* Where a cycle is some steps, no two cycles are the same, but every round does the same. */
+static double spread_of_rounds(const double *values, unsigned int nr)
+{
+	double least = values[0], most = values[0];
+	unsigned int i;
+
+	for (i = 1; i < nr; i++) {
+		least = fmin(least, values[i]);
+		most = fmax(most, values[i]);
+	}
+	return most - least;
+}
+
 /*
  * How far the timer can move a median, where instructions are counted. A boot of the same kernel
- * hits the same cycles, so that neither the rounds nor the A points show it, but another kernel
- * has its ticks elsewhere. As no cycle takes less than the least, at least half of them take no
- * more than twice what the mean is above it. One round that something else hit does not count.
+ * hits the same cycles, so that the A points do not show it, but another kernel has its ticks
+ * elsewhere. In cycles that are all the same, the rounds may not show it either: as no cycle takes
+ * less than the least, at least half of them take no more than twice what the mean is above it.
+ * One round that something else hit does not count.
  */
-static double timer_share(const struct variant *variant, double *values)
+static double timer_share(const struct variant *variant, int key, double *values)
 {
 	int mean = variant_key(variant, "cycle_ns"), least = variant_key(variant, "cycle_min_ns");
 	const struct round *round;
 	unsigned int nr = 0;
 
-	if (mean < 0 || least < 0) {
-		mean = variant_key(variant, "step_ns");
-		least = variant_key(variant, "step_min_ns");
+	if (variant->rounds->counts[COUNT_STEPS] >= 0) {
+		nr = get_values(variant, key, values);
+		return 2 * spread_of_rounds(values, nr);
 	}
 	if (mean < 0 || least < 0)
 		return 0;
@@ -485,7 +497,7 @@ static void compare_totals(const struct sandwich *sandwich, struct variant *cons
 		means[i] = sample_mean(values + 1, figures->rounds - 1);
 		if (counted)
 			comparison->timer = fmax(comparison->timer,
-						 timer_share(variants[i], values));
+						 timer_share(variants[i], key, values));
 	}
 	a = mean_of_points(sandwich, false, means);
 	b = mean_of_points(sandwich, true, means);

@@ -25,9 +25,9 @@ points_usage()
 	  -k WORDS    more of the kernel's command line (default preempt=none)
 	  -T SECONDS  time limit of a boot (default 600 counted, 86400 timed)
 	  -o DIR      where the logs go (default build/$1/...)
-	Rounds: the report's protocol (3 warm-up rounds, then 15 rounds of 1000 cycles),
-	with -n 1 warm-up round, then 3 rounds of 5 cycles of 32 MiB. Variables such as
-	MPROTECT_TOGGLE_ROUNDS change that.
+	Rounds: 3 to warm up, then 15 of 1000 cycles (mprotect_toggle, the report's protocol)
+	or 100000 steps (mmap_churn); with -n 1, then 3 of 5 cycles of 32 MiB, or 5 of 1280
+	steps. Variables such as MPROTECT_TOGGLE_ROUNDS change that.
 	EOT
 }
 
@@ -116,11 +116,12 @@ choose_settings()
 	local prefix=${name^^} setting value
 
 	words=()
-	if [ $counted = yes ]; then
-		set -- SIZE_MB=32 CYCLES=5 ROUNDS=3 WARMUP_ROUNDS=1
-	else
-		set -- SIZE_MB= CYCLES=1000 ROUNDS=15 WARMUP_ROUNDS=3
-	fi
+	case $name,$counted in
+	mmap_churn,yes) set -- SLOTS= MAX_KB= STEPS=1280 ROUNDS=5 WARMUP_ROUNDS=1 ;;
+	mmap_churn,no) set -- SLOTS= MAX_KB= STEPS=100000 ROUNDS=15 WARMUP_ROUNDS=3 ;;
+	*,yes) set -- SIZE_MB=32 CYCLES=5 ROUNDS=3 WARMUP_ROUNDS=1 ;;
+	*) set -- SIZE_MB= CYCLES=1000 ROUNDS=15 WARMUP_ROUNDS=3 ;;
+	esac
 	for setting; do
 		value=${prefix}_${setting%=*}
 		value=${!value-${setting#*=}}
