@@ -1,17 +1,19 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
 #
-# The selftest on hosts that give it little, or disturb it: it passes or skips, ends
+# The selftests on hosts that give it little, or disturb it: it passes or skips, ends
 # when it is told to, and leaves nothing behind.
 
 . check/lib.sh
 
 toggle=$(realpath "${1-build/mprotect_toggle}")
+churn=$(realpath "${2-build/mmap_churn}")
 mark=HOSTS_T=$$
-export "${mark?}" MPROTECT_TOGGLE_SIZE_MB=8 MPROTECT_TOGGLE_CYCLES=2 MPROTECT_TOGGLE_ROUNDS=1
+export "${mark?}" MPROTECT_TOGGLE_SIZE_MB=8 MPROTECT_TOGGLE_CYCLES=2 MPROTECT_TOGGLE_ROUNDS=1 \
+	MMAP_CHURN_STEPS=64 MMAP_CHURN_ROUNDS=1
 
 # For users that may not come here: an open file needs no path.
-exec 8< "$toggle"
+exec 8< "$toggle" 7< "$churn"
 
 # prints_results STATUS COMMAND...: the command exits so, and no test fails; what it
 # prints is left in $tmp/results
@@ -46,7 +48,9 @@ ours()
 programs()
 {
 	for pid in $(ours); do
-		[ "$(readlink "/proc/$pid/exe")" = "$toggle" ] && echo "$pid"
+		case $(readlink "/proc/$pid/exe") in
+		"$toggle"|"$churn") echo "$pid" ;;
+		esac
 	done
 }
 
@@ -77,6 +81,25 @@ start()
 	done
 }
 
+# Of mmap_churn.
+start_churn()
+{
+	: > "$tmp/started"
+	MMAP_CHURN_ROUNDS=1000 MMAP_CHURN_STEPS=1600 \
+		"$churn" -r mmap_churn.shared.cost > "$tmp/started" 2>&1 &
+	pid=$!
+	until grep -q '^# round' "$tmp/started"; do
+		kill -0 $pid || return
+		sleep 0.1
+	done
+}
+
+churn_ends_with() # SIGNAL STATUS
+{
+	start_churn && [ "$(programs | wc -l)" -ge 3 ] && kill -"$1" $pid &&
+		exits "$2" wait $pid && none_is_left
+}
+
 # ends_with SIGNAL STATUS VARIANT: soon, by that signal, and with all its children
 ends_with()
 {
@@ -98,6 +121,13 @@ survives_a_stop()
 	status=$?
 	cat "$tmp/started"
 	[ $status -eq 0 ] && [ "$(echo "$stopped" | wc -l)" -ge 3 ]
+}
+
+churn_twice_passes()
+{
+	"$churn" > "$tmp/first" 2>&1 &
+	pid=$!
+	prints_results 0 "$churn" && exits 0 wait $pid && ! grep '^not ok' "$tmp/first"
 }
 
 two_pass()
@@ -130,12 +160,14 @@ without_stdin()
 	prints_results 0 "$toggle" -v private_cow <&-
 }
 
-# Whatever the limit is, no test gets into trouble.
+# any_limit NAME COMMAND...: whatever the limit is, no test gets into trouble
 any_limit()
 {
+	which=$1
+	shift
 	for mb in 4 16 24 26 27 28 29 30 31 32 34 36; do
-		echo "$1 of $mb MB"
-		prlimit --"$1"=${mb}000000 "$toggle" -v private_cow > "$tmp/limited" 2>&1
+		echo "$which of $mb MB"
+		prlimit --"$which"=${mb}000000 "$@" > "$tmp/limited" 2>&1
 		status=$?
 		[ $status -eq 0 ] || [ $status -eq 4 ] || break
 	done
@@ -237,10 +269,10 @@ ok "has no other CPU then" skipped "only one CPU to run on" other_cpus
 
 ok "skips without address space" prints_results 4 prlimit --as=20000000 "$toggle"
 ok "tells so" skipped "address space limited by RLIMIT_AS"
-ok "passes with any address space" any_limit as
+ok "passes with any address space" any_limit as "$toggle" -v private_cow
 ok "skips without private memory" prints_results 4 prlimit --data=20000000 "$toggle"
 ok "tells so" skipped "private memory limited by RLIMIT_DATA"
-ok "passes with any private memory" any_limit data
+ok "passes with any private memory" any_limit data "$toggle" -v private_cow
 
 as_root "skips without /proc" prints_results 4 hiding /proc "$toggle"
 as_root "tells so" skipped "no smaps or pagemap in /proc"
@@ -248,9 +280,25 @@ as_root "passes without /sys" prints_results 0 hiding /sys "$toggle" -T other_cp
 as_root "has no huge pages then" skipped "no transparent huge pages in this kernel" thp
 as_root "leaves nothing in /tmp" leaves_tmp_empty
 
+ok "mmap_churn: passes" prints_results 0 "$churn"
+ok "mmap_churn: passes with an empty environment" prints_results 0 env -i "$churn" -T cost
+ok "mmap_churn: two at a time pass" churn_twice_passes
+as_root "mmap_churn: passes when not root" prints_results 0 setpriv --reuid=65534 --regid=65534 \
+	--clear-groups /proc/self/fd/7
+ok "mmap_churn: passes on one CPU" prints_results 0 taskset -c "$cpu" "$churn"
+ok "mmap_churn: passes with any address space" any_limit as env MMAP_CHURN_SLOTS=256 "$churn"
+ok "mmap_churn: passes with any private memory" any_limit data env MMAP_CHURN_SLOTS=256 "$churn"
+ok "mmap_churn: passes where the address space is used from below" prints_results 0 \
+	prlimit --stack=unlimited "$churn"
+as_root "mmap_churn: passes without /proc" prints_results 0 hiding /proc "$churn"
+as_root "mmap_churn: skips the page state then" skipped "no smaps or pagemap in /proc" page_state
+as_root "mmap_churn: passes without /sys" prints_results 0 hiding /sys "$churn"
+
 if [ "$(id -u)" -eq 0 ] && make_cgroup; then
 	ok "skips in a small memory cgroup" prints_results 4 in_cgroup 20M "$toggle"
 	ok "tells so" skipped "not enough memory within the memory cgroup limit"
+	ok "mmap_churn: skips in a small memory cgroup" prints_results 4 in_cgroup 20M "$churn"
+	ok "mmap_churn: tells so" skipped "not enough memory within the memory cgroup limit"
 	ok "skips the cost of what does not fit" prints_results 0 in_cgroup 60M \
 		env MPROTECT_TOGGLE_SIZE_MB=64 "$toggle" -v shared_dirty
 	ok "tells so" skipped "not enough memory within the memory cgroup limit" cost
@@ -261,6 +309,8 @@ fi
 ok "ends on SIGTERM" ends_with TERM 143 shared_dirty
 ok "ends on SIGINT" ends_with INT 130 private_cow
 ok "ends on SIGHUP" ends_with HUP 129 private
+ok "mmap_churn: ends on SIGTERM" churn_ends_with TERM 143
+ok "mmap_churn: ends on SIGINT" churn_ends_with INT 130
 ok "fails if its results cannot be written" fails_loudly into_full_disk
 ok "fails if its results go nowhere" fails_loudly into_nothing
 ok "leaves no file behind" [ -z "$(ls -A "$tmp/here")" ]

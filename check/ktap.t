@@ -1,12 +1,13 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
 #
-# What the selftest prints: KTAP as prove's own parser and the kernel's read it,
+# What the selftests print: KTAP as prove's own parser and the kernel's read it,
 # diagnostics that a program can read, and figures that agree with each other.
 
 . check/lib.sh
 
 toggle=${1-build/mprotect_toggle}
+churn=${2-build/mmap_churn}
 ksrc=${KSRC:-$(tree/get)}
 rounds=3
 cycles=4
@@ -19,6 +20,12 @@ run()
 	shift
 	env MPROTECT_TOGGLE_SIZE_MB="$size" MPROTECT_TOGGLE_ROUNDS=$rounds \
 		MPROTECT_TOGGLE_CYCLES=$cycles "$@" "$toggle" -V private_thp
+}
+
+# run_churn [COMMAND...]: the other selftest, quickly
+run_churn()
+{
+	env MMAP_CHURN_STEPS=$((16 * cycles)) MMAP_CHURN_ROUNDS=$rounds "$@" "$churn"
 }
 
 # Under a lie, so that there are failures to read.
@@ -111,7 +118,7 @@ is_readable()
 		/^#  +(OK|FAIL) +[^ ]+$/ { next }
 		/^# (Starting|PASSED:|FAILED:|Totals:|[0-9]+ skipped test)/ { next }
 
-		!/^# (env|state|round|cost|early|excess|mismatch|error) / {
+		!/^# (env|state|round|cost|fault|early|excess|mismatch|error) / {
 			complain("unknown")
 		}
 		/(OK|PASS)$/ { complain("ends like a result") }
@@ -131,6 +138,19 @@ is_readable()
 			}
 			needs("env", "kernel machine page_kb pmd_kb cpu cpus clocksource" \
 				" hypervisor thp shmem_thp compiler")
+			needs("mismatch", "variant phase field expected seen")
+			if ("slots" in value || "steps" in value) {
+				needs("state", "variant phase slots size_kb present")
+				needs("round", "variant round cycles steps unmap_ns map_ns cycle_ns" \
+					" unmap_median_ns map_median_ns cycle_median_ns" \
+					" cycle_min_ns sys_ns faults_per_step faults")
+				needs("cost", "variant rounds cycles steps unmap_ns map_ns cycle_ns" \
+					" cycle_sd_ns cycle_median_ns cycle_min_ns sys_ns" \
+					" faults_per_step")
+				next
+			}
+			needs("fault", "with_ns without_ns difference_ns faults_per_step" \
+				" fault_ns fault_sd_ns fault_median_ns")
 			needs("state", "variant phase vmas size_kb rss_kb dirty_kb anon_kb" \
 				" anon_huge_kb shmem_huge_kb kernel_page_kb mmu_page_kb" \
 				" swap_kb thp_eligible writable present file exclusive faults")
@@ -139,7 +159,6 @@ is_readable()
 				" touch_median_ns cycle_median_ns cycle_min_ns faults")
 			needs("cost", "variant rounds cycles pages protect_ns restore_ns" \
 				" touch_ns cycle_ns cycle_sd_ns cycle_median_ns cycle_min_ns")
-			needs("mismatch", "variant phase field expected seen")
 		}
 		END { exit bad }
 	' "$1"
@@ -151,10 +170,11 @@ is_commented()
 	! grep -v '^# ' "$1"
 }
 
-# The figures of every round and of every variant, from each other.
+# adds_up FILE PHASES STATES: the figures of every round and of every variant, from each
+# other
 adds_up()
 {
-	awk -v rounds=$rounds -v cycles=$cycles '
+	awk -v rounds=$rounds -v cycles=$cycles -v phases_of_cycle="$2" -v states="$3" '
 		function complain(what)
 		{
 			print "line " NR ", " what ": " $0
@@ -178,7 +198,10 @@ adds_up()
 			return (list[int((count + 1) / 2)] + list[int(count / 2) + 1]) / 2
 		}
 
-		/^# (state|round|cost) / {
+		BEGIN { nr_phases = split(phases_of_cycle, phase) }
+
+		/^# (state|round|cost|fault) / {
+			split("", value)
 			for (i = 3; i <= NF; i++) {
 				split($i, pair, "=")
 				value[pair[1]] = pair[2]
@@ -186,7 +209,9 @@ adds_up()
 		}
 		/^# state / { phases = phases " " value["phase"] }
 		/^# (round|cost) / {
-			phase_sum = value["protect_ns"] + value["restore_ns"] + value["touch_ns"]
+			phase_sum = 0
+			for (i = 1; i <= nr_phases; i++)
+				phase_sum += value[phase[i] "_ns"]
 			if (differ(phase_sum, value["cycle_ns"]))
 				complain("the phases are not the cycle")
 			if (value["cycle_min_ns"] > value["cycle_median_ns"])
@@ -216,12 +241,21 @@ adds_up()
 				complain("not the median")
 			if (value["cycle_min_ns"] != least)
 				complain("not the least")
-			if (phases != " populated protected restored touched")
+			if (phases != states)
 				complain("not all phases had their state told: " phases)
 			variants[value["variant"]]++
+			cycle[value["variant"]] = value["cycle_ns"]
+			faults[value["variant"]] = value["faults_per_step"]
 			costs++
 			count = sum = squares = 0
 			phases = ""
+		}
+		/^# fault / {
+			difference = cycle["map_and_fault"] - cycle["map_only"]
+			if (differ(value["difference_ns"], difference) ||
+			    differ(value["fault_ns"], difference / faults["map_and_fault"]))
+				complain("not the difference")
+			fault_lines++
 		}
 		/^ok .*\.cost$/ { passed++ }
 		END {
@@ -229,7 +263,8 @@ adds_up()
 				if (variants[variant] != 1)
 					bad = 1
 			print costs " cost lines of " passed " tests"
-			exit bad || costs != passed || !costs
+			exit bad || costs != passed || !costs ||
+				fault_lines != ("map_and_fault" in variants)
 		}
 	' "$1"
 }
@@ -259,13 +294,14 @@ names_no_place()
 	! constant "$tmp/16.out" | grep -E '0x|[0-9]{4}'
 }
 
+# explains_itself PROGRAM PREFIX KNOBS: that many of them
 explains_itself()
 {
-	"$toggle" -h > "$tmp/usage" 2> "$tmp/noise"
+	"$1" -h > "$tmp/usage" 2> "$tmp/noise"
 	status=$?
 	cat "$tmp/usage" "$tmp/noise"
 	[ $status -eq 0 ] && [ ! -s "$tmp/noise" ] && grep -q '^Usage: ' "$tmp/usage" &&
-		[ "$(grep -c MPROTECT_TOGGLE_ "$tmp/usage")" -eq 4 ]
+		[ "$(grep -c "$2_" "$tmp/usage")" -eq "$3" ]
 }
 
 lists_tests()
@@ -310,7 +346,8 @@ grep -v '^# [a-z_.]*:' "$tmp/failing.all" | grep -v '^#      SKIP ' > "$tmp/fail
 ok "failures can be read" is_readable "$tmp/failing.out"
 ok "failures have mismatches to read" grep -q '^# mismatch ' "$tmp/failing.out"
 ok "stderr is comments" is_commented "$tmp/16.err"
-ok "the figures add up" adds_up "$tmp/16.out"
+ok "the figures add up" adds_up "$tmp/16.out" "protect restore touch" \
+	" populated protected restored touched"
 ok "env tells the kernel" has kernel "$(uname -r)"
 ok "env tells the machine" has machine "$(uname -m)"
 ok "env tells the page size" has page_kb $(($(getconf PAGESIZE) / 1024))
@@ -318,8 +355,23 @@ ok "env tells the CPUs" has cpus "$(getconf _NPROCESSORS_ONLN)"
 ok "env tells the clock it was told of" grep -q '^# env .* clock=wall$' "$tmp/4.all"
 ok "names and reasons are always the same" same_names
 ok "names and reasons have no addresses" names_no_place
-ok "-h explains" explains_itself
+ok "-h explains" explains_itself "$toggle" MPROTECT_TOGGLE 4
 ok "-l lists" lists_tests
+run_churn > "$tmp/churn.out" 2> "$tmp/churn.err"
+ok "mmap_churn: passes" [ $? -eq 0 ]
+run_churn prlimit --as=20000000 > "$tmp/churn-skipping.out" 2> /dev/null
+ok "mmap_churn: skips everything with status 4" [ $? -eq 4 ]
+for file in churn.out churn-skipping.out; do
+	ok "$file: counts as prove does" agrees_with_prove "$tmp/$file"
+	ok "$file: counts as kunit.py does" agrees_with_kunit "$tmp/$file"
+	ok "$file: as many results as planned" matches_plan "$tmp/$file"
+done
+ok "mmap_churn: stdout can be read" is_readable "$tmp/churn.out"
+ok "mmap_churn: stderr is comments" is_commented "$tmp/churn.err"
+# A phase that a variant has not is not there to be added.
+ok "mmap_churn: the figures add up" adds_up "$tmp/churn.out" "touch unmap map" " mapped"
+ok "mmap_churn: one env line" [ "$(grep -c '^# env ' "$tmp/churn.out")" -eq 1 ]
+ok "mmap_churn: -h explains" explains_itself "$churn" MMAP_CHURN 5
 ok "the benchmark of the timing runs" builds_benchmark
 
 done_testing

@@ -177,9 +177,9 @@ int main(int argc, char **argv)
 	}
 	if (argc == 2)
 		cycles = strtoul(argv[1], &rest, 10);
-	if (argc > 2 || *rest || cycles < 1 || cycles > MAX_CYCLES) {
+	if (argc > 2 || *rest || cycles < 1 || cycles > ROUNDS_MAX_CYCLES) {
 		fprintf(stderr, "%s: takes a number of cycles from 1 to %d, or nothing for 1000\n",
-			argv[0], MAX_CYCLES);
+			argv[0], ROUNDS_MAX_CYCLES);
 		return 2;
 	}
 	rounds_pin(sched_getcpu());
