@@ -130,6 +130,12 @@ if kernels 7.3; then
 	unset MPROTECT_TOGGLE_SIZE_MB MPROTECT_TOGGLE_ROUNDS MPROTECT_TOGGLE_CYCLES
 	ok "two sandwiches, timed" has_logs timed 1-A.log 2-B.log 3-A.log 4-B.log 5-A.log
 	ok "rounds and cycles as in the environment" has_rounds timed 3 2
+	export MMAP_CHURN_STEPS=48 MMAP_CHURN_ROUNDS=2
+	sandwich churn 7.3 7.3 -t mmap_churn -v map_only > "$tmp/churn.all"
+	unset MMAP_CHURN_STEPS MMAP_CHURN_ROUNDS
+	ok "mmap_churn, timed" has_logs churn 1-A.log 2-B.log 3-A.log
+	ok "its rounds and steps" has_rounds churn 3 2
+	ok "its verdict" says churn map_only %
 else
 	skip "sandwiches of 7.3" "$missing"
 fi

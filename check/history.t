@@ -78,6 +78,20 @@ markdown()
 		sed -n 3p "$tmp/table" | grep -xE '\| 7\.3\.4 \| [0-9]+\.[0-9]+ \|'
 }
 
+# with fault, without, difference
+churn()
+{
+	MMAP_CHURN_STEPS=160 MMAP_CHURN_ROUNDS=2 ab/history -n -t mmap_churn \
+		-v map_only,map_and_fault -o "$tmp/churn-logs" 7.3.4 > "$tmp/table" || return
+	cat "$tmp/table"
+	grep '^kernel  *with fault  *without  *difference$' "$tmp/table" &&
+		grep '^instructions/step; ' "$tmp/table" &&
+		awk '$1 == "7.3.4" && NF == 4 {
+			off = $2 - $3 - $4
+			found = off < 0.02 && off > -0.02 && $4 > 0
+		} END { exit !found }' "$tmp/table"
+}
+
 nothing_is_left()
 {
 	[ -z "$(ls "$TMPDIR")" ]
@@ -111,6 +125,7 @@ ok "has the figures of the logs" has_figures
 ok "has changes from the row above" has_change
 ok "marks failed tests" marks_failures
 ok "a table in Markdown" markdown
+ok "mmap_churn, in the form of its report" churn
 ok "a kernel that does not boot" dead_kernel "$(ab/kernel 7.3.4)"
 ok "no boot left a file" nothing_is_left
 
