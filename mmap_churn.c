@@ -42,6 +42,9 @@
 
 #define SETTLE_STEPS	2048
 
+/* As many page tables; few, as with large base pages they lie far apart. */
+#define SPARSE_PAGES	16
+
 /* For an emulated machine with a debug kernel: no test takes long elsewhere. */
 #define TIMEOUT		600
 /* A user may ask for any number of rounds. A round that hangs is found out. */
@@ -135,6 +138,60 @@ FIXTURE_VARIANT_ADD(mmap_churn, map_and_fault) { .way = &map_and_fault };
 FIXTURE_VARIANT_ADD(mmap_churn, populate) { .way = &populate };
 FIXTURE_VARIANT_ADD(mmap_churn, shared) { .way = &shared };
 FIXTURE_VARIANT_ADD(mmap_churn, brk_like) { .way = &brk_like };
+
+/* Mappings large enough for folios of many pages, where the machine has them. */
+FIXTURE(mmap_churn_large)
+{
+	char *reservation;
+	char *start;
+	size_t size;
+	size_t alignment;
+};
+
+FIXTURE_VARIANT(mmap_churn_large)
+{
+	const char *name;
+	int flags;
+	bool half;		/* too small for a PMD-mapped huge page */
+};
+
+FIXTURE_VARIANT_ADD(mmap_churn_large, private) {
+	.name = "private",
+	.flags = MAP_PRIVATE,
+};
+
+FIXTURE_VARIANT_ADD(mmap_churn_large, private_half) {
+	.name = "private_half",
+	.flags = MAP_PRIVATE,
+	.half = true,
+};
+
+FIXTURE_VARIANT_ADD(mmap_churn_large, shared) {
+	.name = "shared",
+	.flags = MAP_SHARED,
+};
+
+/* Pages so far apart that each takes a page table of its own. */
+FIXTURE(mmap_churn_sparse)
+{
+	size_t distance;
+};
+
+FIXTURE_VARIANT(mmap_churn_sparse)
+{
+	const char *name;
+	int flags;
+};
+
+FIXTURE_VARIANT_ADD(mmap_churn_sparse, private) {
+	.name = "private",
+	.flags = MAP_PRIVATE,
+};
+
+FIXTURE_VARIANT_ADD(mmap_churn_sparse, shared) {
+	.name = "shared",
+	.flags = MAP_SHARED,
+};
 
 /* Marsaglia's xorshift32: the same numbers on every machine and libc. */
 static unsigned int next_random(struct churn *churn)
@@ -536,8 +593,8 @@ static int read_leftover(struct leftover *left)
 	left->vmas = state.field[PAGE_STATE_VMAS];
 	left->size_kb = state.field[PAGE_STATE_SIZE_KB];
 	left->rss_kb = state.field[PAGE_STATE_RSS_KB];
-	left->counted_kb = page_state_status_kb("VmRSS");
-	left->page_table_kb = page_state_status_kb("VmPTE");
+	left->counted_kb = page_state_proc_kb("/proc/self/status", "VmRSS");
+	left->page_table_kb = page_state_proc_kb("/proc/self/status", "VmPTE");
 	return ret;
 }
 
@@ -751,6 +808,137 @@ TEST_F_TIMEOUT(mmap_churn, contents, TIMEOUT)
 	EXPECT_TRUE(right);
 	close(pipe_ends[0]);
 	close(pipe_ends[1]);
+}
+
+/* What a page table maps; a PMD-mapped huge page is as large. */
+static size_t pmd_size(void)
+{
+	return psize() / sizeof(long long) * psize();
+}
+
+FIXTURE_SETUP(mmap_churn_large)
+{
+	size_t huge = read_pmd_pagesize();
+	const char *why;
+
+	test_program_begin_test(plan.cpu);
+	self->alignment = huge ? huge : pmd_size();
+	self->size = variant->half ? self->alignment / 2 : self->alignment;
+	why = memory_room_lacks(self->size, self->size + self->alignment);
+	if (why) {
+		test_program_end_test();
+		SKIP(return, "%s", why);
+	}
+	self->reservation = mmap(NULL, self->size + self->alignment, PROT_NONE,
+				 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	ASSERT_NE(MAP_FAILED, self->reservation);
+	self->start = (char *)(((unsigned long)self->reservation + self->alignment - 1) /
+			       self->alignment * self->alignment);
+}
+
+FIXTURE_TEARDOWN(mmap_churn_large)
+{
+	munmap(self->reservation, self->size + self->alignment);
+	test_program_end_test();
+}
+
+/* All words must be 0. */
+static bool check_zero(const char *variant, const char *start, size_t size)
+{
+	const unsigned long *word = (const unsigned long *)start, *first = NULL;
+	size_t i, wrong = 0;
+	char text[64];
+
+	for (i = 0; i < size / sizeof(*word); i++) {
+		if (!word[i])
+			continue;
+		if (!wrong++)
+			first = &word[i];
+	}
+	if (!wrong)
+		return true;
+	snprintf(text, sizeof(text), "seen=0x%lx words=%zu first=%p", *first, wrong, first);
+	ksft_print_msg("mismatch variant=%s phase=fresh field=contents expected=0x0 %s\n",
+		       variant, text);
+	return false;
+}
+
+/*
+ * A large folio that was full comes back empty, whether its first fault is a read or
+ * a write. The one that was unmapped last is likely to be taken again.
+ */
+TEST_F_TIMEOUT(mmap_churn_large, contents, TIMEOUT)
+{
+	unsigned int i, times = self->size > 16UL << 20 ? 2 : 16;
+	int flags = variant->flags | MAP_ANONYMOUS | MAP_FIXED;
+	bool right = true;
+	char *start;
+
+	for (i = 0; i < times && right; i++) {
+		size_t middle = self->size / 2 + i * psize();
+
+		start = mmap(self->start, self->size, PROT_FULL, flags, -1, 0);
+		ASSERT_EQ(self->start, start);
+		/* Where there are no large folios, the pages must be 0, too. */
+		madvise(start, self->size, MADV_HUGEPAGE);
+		if (i % 2) {
+			__atomic_store_n(start + middle, 1, __ATOMIC_RELAXED);
+			__atomic_store_n(start + middle, 0, __ATOMIC_RELAXED);
+		}
+		right = check_zero(variant->name, start, self->size);
+		memset(start, 0x55, self->size);
+		ASSERT_EQ(0, munmap(start, self->size));
+	}
+	EXPECT_TRUE(right);
+}
+
+FIXTURE_SETUP(mmap_churn_sparse)
+{
+	const char *why;
+
+	test_program_begin_test(plan.cpu);
+	self->distance = pmd_size();
+	why = memory_room_lacks(SPARSE_PAGES * psize(), SPARSE_PAGES * self->distance);
+	if (why) {
+		test_program_end_test();
+		SKIP(return, "%s", why);
+	}
+}
+
+FIXTURE_TEARDOWN(mmap_churn_sparse)
+{
+	test_program_end_test();
+}
+
+/* The page tables of sparse memory are given back with it. */
+TEST_F_TIMEOUT(mmap_churn_sparse, page_tables, TIMEOUT)
+{
+	size_t size = SPARSE_PAGES * self->distance, page;
+	int flags = variant->flags | MAP_ANONYMOUS | MAP_FIXED;
+	long long before, mapped, after;
+	char *start, *address;
+
+	ASSERT_EQ(0, only_base_pages());
+	before = page_state_proc_kb("/proc/self/status", "VmPTE");
+	if (before == PAGE_STATE_UNKNOWN)
+		SKIP(return, "no status in /proc");
+	/* Only what can be written to counts for overcommit. */
+	start = mmap(NULL, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	ASSERT_NE(MAP_FAILED, start);
+	for (page = 0; page < SPARSE_PAGES; page++) {
+		address = start + page * self->distance;
+		ASSERT_EQ(address, mmap(address, psize(), PROT_FULL, flags, -1, 0));
+		*address = 1;
+	}
+	mapped = page_state_proc_kb("/proc/self/status", "VmPTE");
+	ASSERT_EQ(0, munmap(start, size));
+	after = page_state_proc_kb("/proc/self/status", "VmPTE");
+
+	/* Were they not there, they could not be missed. */
+	EXPECT_LE(before + SPARSE_PAGES / 2 * psize() / 1024, mapped)
+		TH_LOG("%lld KiB of page tables before, %lld while mapped", before, mapped);
+	EXPECT_GE(before, after)
+		TH_LOG("%lld KiB of page tables before, %lld after", before, after);
 }
 
 static long count_faults(void)

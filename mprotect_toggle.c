@@ -68,6 +68,7 @@ struct shape {
 	bool shared;
 	enum folios folios;
 	bool cow;		/* a live child still shares the pages */
+	bool in_parts;		/* but only every second eighth of a huge page */
 	int lower;
 };
 
@@ -110,6 +111,21 @@ static const struct shape private_none = {
 static const struct shape private_cow = {
 	.name = "private_cow",
 	.cow = true,
+	.lower = PROT_READ,
+};
+
+static const struct shape private_cow_thp = {
+	.name = "private_cow_thp",
+	.folios = PMD_MAPPED,
+	.cow = true,
+	.lower = PROT_READ,
+};
+
+static const struct shape private_cow_part = {
+	.name = "private_cow_part",
+	.folios = PTE_MAPPED,
+	.cow = true,
+	.in_parts = true,
 	.lower = PROT_READ,
 };
 
@@ -220,6 +236,8 @@ FIXTURE_VARIANT(mprotect_toggle_cow)
 };
 
 FIXTURE_VARIANT_ADD(mprotect_toggle_cow, private_cow) { .shape = &private_cow };
+FIXTURE_VARIANT_ADD(mprotect_toggle_cow, private_cow_thp) { .shape = &private_cow_thp };
+FIXTURE_VARIANT_ADD(mprotect_toggle_cow, private_cow_part) { .shape = &private_cow_part };
 
 /* Pages that are not as they should be, told in one line however many. */
 struct tally {
@@ -276,14 +294,14 @@ static unsigned long pattern_word(unsigned long pattern, size_t page)
 	return (pattern << 24 | page) * 0x9e3779b1UL;
 }
 
-/* Its first byte in memory. */
-static char pattern_byte(unsigned long pattern, size_t page)
+/* What is at an offset in that page. */
+static char pattern_byte(unsigned long pattern, size_t page, size_t offset)
 {
 	unsigned long word = pattern_word(pattern, page);
-	char byte;
+	char bytes[sizeof(word)];
 
-	memcpy(&byte, &word, 1);
-	return byte;
+	memcpy(bytes, &word, sizeof(word));
+	return bytes[offset % sizeof(word)];
 }
 
 /* Fill every page with words of its own. */
@@ -300,8 +318,29 @@ static void fill(struct mapping *mapping, unsigned long pattern)
 	mapping->pattern = pattern;
 }
 
-/* Count the pages that do not hold what fill() wrote. */
-static void find_wrong_pages(const struct mapping *mapping, struct tally *tally)
+/* Write to every page what is there already. */
+static void write_again(const struct mapping *mapping, size_t first, size_t pages)
+{
+	size_t page;
+
+	for (page = first; page < first + pages; page++)
+		__atomic_store_n(page_at(mapping, page),
+				 pattern_byte(mapping->pattern, page, 0), __ATOMIC_RELAXED);
+}
+
+/* Does the child share this page? Both kinds come first in some huge page. */
+static bool is_shared(const struct mapping *mapping, size_t page)
+{
+	size_t huge_pages = mapping->pmd_size / psize();
+
+	if (!mapping->shape->in_parts)
+		return mapping->shape->cow;
+	return (page * 8 / huge_pages + page / huge_pages) % 2;
+}
+
+/* Count the pages, all or the shared ones, that do not hold what fill() wrote. */
+static void find_wrong_pages(const struct mapping *mapping, bool shared_only,
+			     struct tally *tally)
 {
 	size_t page, i, words = psize() / sizeof(unsigned long);
 	char seen[32];
@@ -310,6 +349,8 @@ static void find_wrong_pages(const struct mapping *mapping, struct tally *tally)
 		unsigned long *word = (unsigned long *)page_at(mapping, page);
 		unsigned long expected = pattern_word(mapping->pattern, page);
 
+		if (shared_only && !is_shared(mapping, page))
+			continue;
 		for (i = 0; i < words && word[i] == expected; i++)
 			;
 		if (i == words)
@@ -324,7 +365,7 @@ static bool check_contents(const struct mapping *mapping, const char *phase)
 {
 	struct tally tally = {};
 
-	find_wrong_pages(mapping, &tally);
+	find_wrong_pages(mapping, false, &tally);
 	return tally_report(&tally, mapping, phase, "contents", "pattern");
 }
 
@@ -469,8 +510,10 @@ static bool check_access(const struct mapping *mapping, size_t first,
 		return false;
 	}
 	for (page = first; page < first + pages; page++) {
-		char *address = page_at(mapping, page);
-		char value = pattern_byte(mapping->pattern, page);
+		/* Not always the first byte: a fault tells the very address. */
+		size_t offset = page * 61 % psize();
+		char *address = page_at(mapping, page) + offset;
+		char value = pattern_byte(mapping->pattern, page, offset);
 
 		if (by_kernel)
 			seen = kernel_access(pipe_fds, address, write_it, value,
@@ -584,12 +627,14 @@ static void expect_state(const struct mapping *mapping, enum state_phase phase,
 	const struct shape *shape = mapping->shape;
 	long long size_kb = mapping->size / 1024, pages = mapping->pages;
 	long long huge_kb = shape->folios == PMD_MAPPED ? size_kb : 0;
-	bool with_child = shape->cow && phase != TOUCHED;
+	long long shared = !shape->cow || phase == TOUCHED ? 0 :
+			   shape->in_parts ? pages / 2 : pages;
 
 	*expected = (struct page_state) { .field = {
 		[PAGE_STATE_VMAS]		= 1,
 		[PAGE_STATE_SIZE_KB]		= size_kb,
 		[PAGE_STATE_RSS_KB]		= size_kb,
+		[PAGE_STATE_REFERENCED_KB]	= PAGE_STATE_ANY,
 		[PAGE_STATE_DIRTY_KB]		= size_kb,
 		[PAGE_STATE_ANON_KB]		= shape->shared ? 0 : size_kb,
 		[PAGE_STATE_ANON_HUGE_KB]	= shape->shared ? 0 : huge_kb,
@@ -602,21 +647,40 @@ static void expect_state(const struct mapping *mapping, enum state_phase phase,
 		[PAGE_STATE_MAY_WRITE]		= 1,
 		[PAGE_STATE_PRESENT]		= pages,
 		[PAGE_STATE_FILE]		= shape->shared ? pages : 0,
-		[PAGE_STATE_EXCLUSIVE]		= with_child ? 0 : pages,
+		[PAGE_STATE_EXCLUSIVE]		= pages - shared,
 		[PAGE_STATE_FOLIO_KB]		= folio_kb(mapping),
 		[PAGE_STATE_FAULTS]		= PAGE_STATE_ANY,
 	} };
 }
 
+/*
+ * A page that is being migrated is neither here nor there: if the page state is
+ * not as expected, ask again. What is wrong stays wrong.
+ */
+static void ask_again(const struct mapping *mapping, const struct page_state *expected,
+		      struct page_state *seen)
+{
+	struct page_state again;
+	int tries;
+
+	for (tries = 0; tries < 4 && page_state_differs(expected, seen); tries++) {
+		if (page_state_read(mapping->start, mapping->size, &again))
+			return;
+		again.field[PAGE_STATE_FAULTS] = seen->field[PAGE_STATE_FAULTS];
+		*seen = again;
+	}
+}
+
 /* Compare with what must be, but for what only root may see. */
 static bool check_state(const struct mapping *mapping, enum state_phase phase,
-			const struct page_state *seen)
+			struct page_state *seen)
 {
 	struct page_state expected;
 
 	expect_state(mapping, phase, &expected);
 	if (seen->field[PAGE_STATE_FOLIO_KB] == PAGE_STATE_UNKNOWN)
 		expected.field[PAGE_STATE_FOLIO_KB] = PAGE_STATE_ANY;
+	ask_again(mapping, &expected, seen);
 	return page_state_matches(&expected, seen, mapping->shape->name,
 				  state_phase_names[phase]);
 }
@@ -706,8 +770,11 @@ static int read_state(const struct mapping *mapping, struct page_state *state,
 	return call_failed("page_state_read", why);
 }
 
-/* The shape must still be what it was, after a test that leaves it alone. */
-static bool check_shape(const struct mapping *mapping)
+#define FIELD(name)	(1UL << PAGE_STATE_##name)
+
+/* Compare only some fields with what they must be in a phase. */
+static bool check_fields(const struct mapping *mapping, enum state_phase phase,
+			 unsigned long fields, const char *phase_name)
 {
 	struct page_state expected, seen;
 	enum page_state_field field;
@@ -717,13 +784,19 @@ static bool check_shape(const struct mapping *mapping)
 		return false;
 	if (is_swapped(&seen))
 		return true;
-	expect_state(mapping, RESTORED, &expected);
+	expect_state(mapping, phase, &expected);
 	for (field = 0; field < PAGE_STATE_NR_FIELDS; field++)
-		if (field != PAGE_STATE_VMAS && field != PAGE_STATE_SIZE_KB &&
-		    field != PAGE_STATE_ANON_HUGE_KB &&
-		    field != PAGE_STATE_SHMEM_HUGE_KB)
+		if (!(fields & 1UL << field))
 			expected.field[field] = PAGE_STATE_ANY;
-	return page_state_matches(&expected, &seen, mapping->shape->name, "after");
+	ask_again(mapping, &expected, &seen);
+	return page_state_matches(&expected, &seen, mapping->shape->name, phase_name);
+}
+
+/* The shape must still be what it was, after a test that leaves it alone. */
+static bool check_shape(const struct mapping *mapping)
+{
+	return check_fields(mapping, RESTORED, FIELD(VMAS) | FIELD(SIZE_KB) |
+			    FIELD(ANON_HUGE_KB) | FIELD(SHMEM_HUGE_KB), "after");
 }
 
 static int populate_huge(const struct mapping *mapping, const char **why)
@@ -816,7 +889,7 @@ static int populate_64k(const struct mapping *mapping, const char **why)
 	return KSFT_PASS;
 }
 
-static int populate(struct mapping *mapping, const char **why)
+static int populate_as_shaped(struct mapping *mapping, const char **why)
 {
 	switch (mapping->shape->folios) {
 	case FOLIOS_OF_64K:
@@ -828,12 +901,18 @@ static int populate(struct mapping *mapping, const char **why)
 	default:
 		if (forbid_huge_pages(mapping, why) != KSFT_PASS)
 			return KSFT_FAIL;
-		if (mapping->shape->cow)
-			fill(mapping, 1);
-		else
-			touch(mapping);
+		touch(mapping);
 		return KSFT_PASS;
 	}
+}
+
+static int populate(struct mapping *mapping, const char **why)
+{
+	int ret = populate_as_shaped(mapping, why);
+
+	if (ret == KSFT_PASS && mapping->shape->cow)
+		fill(mapping, 1);
+	return ret;
 }
 
 /*
@@ -849,12 +928,13 @@ static int prove_shape(struct mapping *mapping, const char **why)
 	ret = read_state(mapping, &seen, why);
 	if (ret != KSFT_PASS)
 		return ret;
-	mapping->made = seen;
 	if (is_swapped(&seen)) {
 		*why = SWAPPED;
 		return KSFT_SKIP;
 	}
 	expect_state(mapping, POPULATED, &expected);
+	ask_again(mapping, &expected, &seen);
+	mapping->made = seen;
 	seen_folio_kb = seen.field[PAGE_STATE_FOLIO_KB];
 	if (seen.field[PAGE_STATE_ANON_HUGE_KB] ==
 	    expected.field[PAGE_STATE_ANON_HUGE_KB] &&
@@ -892,11 +972,23 @@ static void __noreturn share(const struct mapping *mapping, int request, int rep
 	while (read(request, &byte, 1) == 1) {
 		struct tally tally = {};
 
-		find_wrong_pages(mapping, &tally);
+		find_wrong_pages(mapping, true, &tally);
 		if (write(reply, &tally, sizeof(tally)) != sizeof(tally))
 			break;
 	}
 	_exit(0);
+}
+
+/* Give advice on what the child is not to have. */
+static int advise_unshared(const struct mapping *mapping, int advice)
+{
+	size_t eighth = mapping->pmd_size / psize() / 8, page;
+
+	for (page = 0; page < mapping->pages; page += eighth)
+		if (!is_shared(mapping, page) &&
+		    madvise(page_at(mapping, page), eighth * psize(), advice))
+			return -errno;
+	return 0;
 }
 
 static int start_sharer(struct mapping *mapping, const char **why)
@@ -906,6 +998,8 @@ static int start_sharer(struct mapping *mapping, const char **why)
 
 	if (pipe2(request, O_CLOEXEC) || pipe2(reply, O_CLOEXEC))
 		return call_failed("pipe2", why);
+	if (mapping->shape->in_parts && advise_unshared(mapping, MADV_DONTFORK))
+		return call_failed("madvise", why);
 	fflush(stdout);
 	mapping->sharer.pid = fork();
 	if (mapping->sharer.pid < 0)
@@ -921,6 +1015,8 @@ static int start_sharer(struct mapping *mapping, const char **why)
 	close(reply[1]);
 	mapping->sharer.request = request[1];
 	mapping->sharer.reply = reply[0];
+	if (mapping->shape->in_parts && advise_unshared(mapping, MADV_DOFORK))
+		return call_failed("madvise", why);
 	return KSFT_PASS;
 }
 
@@ -1226,6 +1322,7 @@ static bool check_part_state(const struct mapping *mapping, size_t cut,
 	expected.field[PAGE_STATE_WRITABLE] = vmas == 1 ? 1 : 2;
 	expected.field[PAGE_STATE_MAY_WRITE] = vmas;
 	expected.field[huge_field(mapping)] = huge_kb;
+	ask_again(mapping, &expected, &seen);
 	return page_state_matches(&expected, &seen, mapping->shape->name, phase);
 }
 
@@ -1259,6 +1356,35 @@ static bool check_part(const struct mapping *mapping, size_t start, size_t end,
 	return ok;
 }
 
+/*
+ * Few pages may be flushed from the TLB one by one, and those of a large folio at
+ * once. All were written to just before, so they are there.
+ */
+static bool check_few_pages(const struct mapping *mapping)
+{
+	int lower = mapping->shape->lower;
+	size_t pages, first;
+	bool ok = true;
+
+	for (pages = 1; pages <= 16 && ok; pages++) {
+		char *start;
+
+		first = pages * 67 % (mapping->pages - pages);
+		start = page_at(mapping, first);
+		write_again(mapping, first, pages);
+		if (mprotect(start, pages * psize(), lower)) {
+			ksft_print_msg("error call=mprotect errno=%d\n", errno);
+			return false;
+		}
+		ok = check_access(mapping, first, pages, USER_WRITE, false, "few_flipped");
+		if (mprotect(start, pages * psize(), PROT_FULL)) {
+			ksft_print_msg("error call=mprotect errno=%d\n", errno);
+			return false;
+		}
+	}
+	return ok;
+}
+
 /* A flip of a part changes that part, and leaves the rest alone. */
 TEST_F_TIMEOUT(mprotect_toggle, partial, TIMEOUT)
 {
@@ -1272,6 +1398,7 @@ TEST_F_TIMEOUT(mprotect_toggle, partial, TIMEOUT)
 	}
 	EXPECT_TRUE(check_part(mapping, quarter + psize(), 3 * quarter + psize(),
 			       "part_flipped", "part_restored"));
+	EXPECT_TRUE(check_few_pages(mapping));
 }
 
 /*
@@ -1476,6 +1603,71 @@ static bool pageout_discards(void)
 	return discards;
 }
 
+/* In pages; without huge pages there are base pages only. */
+static size_t folio_pages(const struct mapping *mapping)
+{
+	return folio_kb(mapping) * 1024 / psize();
+}
+
+static void write_last_pages(struct mapping *mapping)
+{
+	size_t folio = folio_pages(mapping), page;
+
+	mapping->pattern = 3;
+	for (page = folio - 1; page < mapping->pages; page += folio)
+		*page_at(mapping, page) = pattern_byte(3, page, 0);
+}
+
+static bool check_last_pages(const struct mapping *mapping, const char *phase)
+{
+	size_t folio = folio_pages(mapping), page;
+	struct tally tally = {};
+	char seen[8];
+
+	for (page = folio - 1; page < mapping->pages; page += folio) {
+		char byte = *page_at(mapping, page);
+
+		if (byte == pattern_byte(3, page, 0))
+			continue;
+		snprintf(seen, sizeof(seen), "0x%02x", (unsigned char)byte);
+		tally_add(&tally, page_at(mapping, page), seen);
+	}
+	return tally_report(&tally, mapping, phase, "contents", "pattern");
+}
+
+static bool check_figure(const struct mapping *mapping, const char *phase,
+			 const char *field, long long expected, long long seen)
+{
+	if (seen == expected)
+		return true;
+	ksft_print_msg("mismatch variant=%s phase=%s field=%s expected=%lld seen=%lld\n",
+		       mapping->shape->name, phase, field, expected, seen);
+	return false;
+}
+
+/*
+ * Read a field of the page state some times, each time after advice on the mapping
+ * if there is any, and take the fewest. Returns 0 or a negative errno.
+ */
+static int read_fewest(const struct mapping *mapping, enum page_state_field field,
+		       int advice, long long *fewest)
+{
+	struct page_state state;
+	int tries, ret;
+
+	*fewest = LLONG_MAX;
+	for (tries = 0; tries < 4 && *fewest; tries++) {
+		if (advice && madvise(mapping->start, mapping->size, advice))
+			return -errno;
+		ret = page_state_read(mapping->start, mapping->size, &state);
+		if (ret)
+			return ret;
+		if (state.field[field] < *fewest)
+			*fewest = state.field[field];
+	}
+	return 0;
+}
+
 /* A page written to after it was freed lazily is not clean, flipped or not. */
 TEST_F_TIMEOUT(mprotect_toggle_private, dirty_survives, TIMEOUT)
 {
@@ -1493,6 +1685,135 @@ TEST_F_TIMEOUT(mprotect_toggle_private, dirty_survives, TIMEOUT)
 	ASSERT_EQ(0, madvise(mapping->start, mapping->size, MADV_PAGEOUT));
 	ASSERT_EQ(0, flip(mapping, PROT_FULL));
 	EXPECT_TRUE(check_contents(mapping, "after_pageout"));
+
+	/* Where one page of a folio was written to, that page is not clean. */
+	fill(mapping, 2);
+	ASSERT_EQ(0, madvise(mapping->start, mapping->size, MADV_FREE));
+	write_last_pages(mapping);
+	ASSERT_EQ(0, flip(mapping, variant->shape->lower));
+	ASSERT_EQ(0, madvise(mapping->start, mapping->size, MADV_PAGEOUT));
+	ASSERT_EQ(0, flip(mapping, PROT_FULL));
+	EXPECT_TRUE(check_last_pages(mapping, "last_pages_after_pageout"));
+}
+
+/* A page that nobody wrote to after it was freed lazily is clean, flipped or not. */
+TEST_F_TIMEOUT(mprotect_toggle_private, stays_clean, TIMEOUT)
+{
+	struct mapping *mapping = &self->mapping;
+	long long dirty_kb, present;
+
+	rounds_pin(plan.cpu);
+	if (!pageout_discards())
+		SKIP(return, "MADV_PAGEOUT does not discard lazily freed pages");
+
+	fill(mapping, 2);
+	ASSERT_EQ(0, madvise(mapping->start, mapping->size, MADV_FREE));
+	ASSERT_EQ(0, flip_often(mapping, 1));
+	ASSERT_EQ(0, read_fewest(mapping, PAGE_STATE_DIRTY_KB, 0, &dirty_kb));
+	EXPECT_TRUE(check_figure(mapping, "restored", "dirty_kb", 0, dirty_kb));
+	ASSERT_EQ(0, read_fewest(mapping, PAGE_STATE_PRESENT, MADV_PAGEOUT, &present));
+	EXPECT_TRUE(check_figure(mapping, "after_pageout", "present", 0, present));
+}
+
+static int clear_referenced(void)
+{
+	int file = open("/proc/self/clear_refs", O_WRONLY | O_CLOEXEC), ret = 0;
+
+	if (file < 0)
+		return -errno;
+	if (write(file, "1", 1) != 1)
+		ret = -errno;
+	close(file);
+	return ret;
+}
+
+/*
+ * Referenced pages after a flip of pages that were not, and after one of pages that
+ * were. Reclaim clears the bit as well, and others than we may read the memory.
+ */
+static int count_referenced(const struct mapping *mapping, long long *without,
+			    long long *with)
+{
+	long long size_kb = mapping->size / 1024, seen;
+	struct page_state state;
+	int tries, ret = 0;
+
+	*without = size_kb;
+	*with = 0;
+	for (tries = 0; tries < 4 && (*without || *with < size_kb) && !ret; tries++) {
+		ret = clear_referenced();
+		ret = ret ? ret : flip_often(mapping, 1);
+		ret = ret ? ret : page_state_read(mapping->start, mapping->size, &state);
+		if (ret)
+			return ret;
+		seen = state.field[PAGE_STATE_REFERENCED_KB];
+		*without = seen < *without ? seen : *without;
+		touch(mapping);
+		ret = flip_often(mapping, 1);
+		ret = ret ? ret : page_state_read(mapping->start, mapping->size, &state);
+		seen = state.field[PAGE_STATE_REFERENCED_KB];
+		*with = seen > *with ? seen : *with;
+	}
+	return ret;
+}
+
+/* A page is referenced if it was accessed, flipped or not. */
+TEST_F_TIMEOUT(mprotect_toggle, referenced, TIMEOUT)
+{
+	struct mapping *mapping = &self->mapping;
+	long long without, with;
+
+	if (access("/proc/self/clear_refs", W_OK))
+		SKIP(return, "no clear_refs in /proc");
+	ASSERT_EQ(0, count_referenced(mapping, &without, &with));
+	EXPECT_TRUE(check_figure(mapping, "restored", "referenced_kb", 0, without));
+	EXPECT_TRUE(check_figure(mapping, "touched_and_restored", "referenced_kb",
+				 mapping->size / 1024, with));
+}
+
+/* Sizes of the process that a flip and back leaves alone, in KiB. */
+struct sizes {
+	long long mapped;
+	long long data;
+	long long committed;	/* of the whole machine */
+};
+
+static void read_sizes(struct sizes *sizes)
+{
+	sizes->mapped = page_state_proc_kb("/proc/self/status", "VmSize");
+	sizes->data = page_state_proc_kb("/proc/self/status", "VmData");
+	sizes->committed = page_state_proc_kb("/proc/meminfo", "Committed_AS");
+}
+
+#define ACCOUNTED_FLIPS	64
+
+/* Memory is accounted for once, however often it is flipped. */
+TEST_F_TIMEOUT(mprotect_toggle, accounting, TIMEOUT)
+{
+	struct mapping *mapping = &self->mapping;
+	long long size_kb = mapping->size / 1024, growth = LLONG_MAX;
+	struct sizes before, after;
+	int tries;
+
+	read_sizes(&before);
+	if (before.mapped == PAGE_STATE_UNKNOWN || before.committed == PAGE_STATE_UNKNOWN)
+		SKIP(return, "no status or meminfo in /proc");
+	/* Others commit memory, too, and give it back. */
+	for (tries = 0; tries < 3 && growth > 0; tries++) {
+		read_sizes(&before);
+		ASSERT_EQ(0, flip_often(mapping, ACCOUNTED_FLIPS));
+		read_sizes(&after);
+		if (after.committed - before.committed < growth)
+			growth = after.committed - before.committed;
+	}
+	EXPECT_TRUE(check_figure(mapping, "restored", "process_size_kb",
+				 before.mapped, after.mapped));
+	EXPECT_TRUE(check_figure(mapping, "restored", "process_data_kb",
+				 before.data, after.data));
+	/* Charged for at every flip, it would have grown by twice as much. */
+	if (growth < ACCOUNTED_FLIPS / 2 * size_kb)
+		growth = 0;
+	EXPECT_TRUE(check_figure(mapping, "restored", "committed_growth_kb", 0, growth));
 }
 
 /* Pages that should have a bit set in pagemap and have not, and the reverse. */
@@ -1501,24 +1822,43 @@ struct bit_tally {
 	struct tally excess;
 };
 
-/* @odd_only: of the units of so many pages, only every second one should. */
-static void find_wrong_bits(const struct mapping *mapping, int pagemap,
-			    unsigned long long bit, size_t unit, bool odd_only,
-			    struct bit_tally *tally)
+enum which {
+	NONE,
+	ODD,			/* every second unit of so many pages */
+	ALL,
+};
+
+/* Returns 0 or a negative errno. */
+static int find_wrong_bits(const struct mapping *mapping, unsigned long long bit,
+			   enum which which, size_t unit, struct bit_tally *tally)
 {
+	int pagemap = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
+	off_t first = (unsigned long)mapping->start / psize();
+	unsigned long long entry;
+	int ret = 0;
 	size_t page;
 
 	memset(tally, 0, sizeof(*tally));
-	for (page = 0; page < mapping->pages; page++) {
+	if (pagemap < 0)
+		return -errno;
+	for (page = 0; page < mapping->pages && !ret; page++) {
 		char *address = page_at(mapping, page);
-		bool set = pagemap_get_entry(pagemap, address) & bit;
-		bool expected = !odd_only || page / unit % 2;
+		bool expected = which == ALL || (which == ODD && page / unit % 2);
+		bool set;
 
+		if (pread(pagemap, &entry, sizeof(entry),
+			  (first + page) * sizeof(entry)) != sizeof(entry)) {
+			ret = -EIO;
+			break;
+		}
+		set = entry & bit;
 		if (expected && !set)
 			tally_add(&tally->missing, address, "0");
 		else if (!expected && set)
 			tally_add(&tally->excess, address, "1");
 	}
+	close(pagemap);
+	return ret;
 }
 
 /* A page that was written to is soft-dirty, flipped or not, and no other is. */
@@ -1528,22 +1868,22 @@ TEST_F_TIMEOUT(mprotect_toggle, write_tracking_soft_dirty, TIMEOUT)
 	enum folios folios = variant->shape->folios;
 	struct bit_tally tally;
 	size_t page, unit = 1;
-	int pagemap;
 
 	if (!softdirty_supported())
 		SKIP(return, "no soft-dirty tracking in this kernel");
 	if (folios == PMD_MAPPED)
 		unit = mapping->pmd_size / psize();
-	pagemap = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
-	ASSERT_LE(0, pagemap);
 
 	clear_softdirty();
 	ASSERT_EQ(0, flip_often(mapping, 1));
 	for (page = unit; page < mapping->pages; page += 2 * unit)
 		*page_at(mapping, page) = 1;
-	find_wrong_bits(mapping, pagemap, PM_SOFT_DIRTY, unit, true, &tally);
-	close(pagemap);
-	EXPECT_TRUE(tally_report(&tally.missing, mapping, "touched", "soft_dirty", "1"));
+	ASSERT_EQ(0, flip(mapping, variant->shape->lower));
+	ASSERT_EQ(0, find_wrong_bits(mapping, PM_SOFT_DIRTY, ODD, unit, &tally));
+	EXPECT_TRUE(tally_report(&tally.missing, mapping, "protected", "soft_dirty", "1"));
+	ASSERT_EQ(0, flip(mapping, PROT_FULL));
+	ASSERT_EQ(0, find_wrong_bits(mapping, PM_SOFT_DIRTY, ODD, unit, &tally));
+	EXPECT_TRUE(tally_report(&tally.missing, mapping, "restored", "soft_dirty", "1"));
 
 	/*
 	 * Since mprotect() changes the PTEs of a large folio in batches (6.17),
@@ -1553,11 +1893,11 @@ TEST_F_TIMEOUT(mprotect_toggle, write_tracking_soft_dirty, TIMEOUT)
 	 * soft-dirty too, so this is told and does not fail.
 	 */
 	if (folios == PTE_MAPPED || folios == FOLIOS_OF_64K) {
-		ksft_print_msg("excess variant=%s phase=touched field=soft_dirty pages=%lu\n",
+		ksft_print_msg("excess variant=%s phase=restored field=soft_dirty pages=%lu\n",
 			       variant->shape->name, tally.excess.pages);
 		return;
 	}
-	EXPECT_TRUE(tally_report(&tally.excess, mapping, "touched", "soft_dirty", "0"));
+	EXPECT_TRUE(tally_report(&tally.excess, mapping, "restored", "soft_dirty", "0"));
 }
 
 static int set_uffd_wp(int uffd, const struct mapping *mapping, bool protect)
@@ -1596,8 +1936,9 @@ TEST_F_TIMEOUT(mprotect_toggle, write_tracking_uffd_wp, TIMEOUT)
 		.api = UFFD_API,
 		.features = UFFD_FEATURE_PAGEFAULT_FLAG_WP | UFFD_FEATURE_SIGBUS,
 	};
+	size_t few = 3 * psize();
 	struct bit_tally tally;
-	int uffd, pagemap;
+	int uffd;
 
 	if (variant->shape->shared)
 		api.features |= UFFD_FEATURE_WP_HUGETLBFS_SHMEM;
@@ -1607,21 +1948,26 @@ TEST_F_TIMEOUT(mprotect_toggle, write_tracking_uffd_wp, TIMEOUT)
 	if (ioctl(uffd, UFFDIO_API, &api) ||
 	    uffd_register(uffd, mapping->start, mapping->size, false, true, false))
 		SKIP(return, "no write-protection by userfaultfd for this memory");
-	pagemap = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
-	ASSERT_LE(0, pagemap);
 
 	ASSERT_EQ(0, set_uffd_wp(uffd, mapping, true));
 	ASSERT_EQ(0, flip(mapping, variant->shape->lower));
-	find_wrong_bits(mapping, pagemap, PM_UFFD_WP, 1, false, &tally);
+	ASSERT_EQ(0, find_wrong_bits(mapping, PM_UFFD_WP, ALL, 1, &tally));
 	EXPECT_TRUE(tally_report(&tally.missing, mapping, "protected", "uffd_wp", "1"));
 	ASSERT_EQ(0, flip(mapping, PROT_FULL));
-	find_wrong_bits(mapping, pagemap, PM_UFFD_WP, 1, false, &tally);
+	ASSERT_EQ(0, find_wrong_bits(mapping, PM_UFFD_WP, ALL, 1, &tally));
 	EXPECT_TRUE(tally_report(&tally.missing, mapping, "restored", "uffd_wp", "1"));
+	/* A part, which splits a huge page. */
+	ASSERT_EQ(0, mprotect(mapping->start + few, few, variant->shape->lower));
+	ASSERT_EQ(0, mprotect(mapping->start + few, few, PROT_FULL));
+	ASSERT_EQ(0, find_wrong_bits(mapping, PM_UFFD_WP, ALL, 1, &tally));
+	EXPECT_TRUE(tally_report(&tally.missing, mapping, "part_restored", "uffd_wp", "1"));
 	EXPECT_TRUE(check_writes_held_up(mapping));
 
 	ASSERT_EQ(0, set_uffd_wp(uffd, mapping, false));
+	ASSERT_EQ(0, flip_often(mapping, 1));
+	ASSERT_EQ(0, find_wrong_bits(mapping, PM_UFFD_WP, NONE, 1, &tally));
+	EXPECT_TRUE(tally_report(&tally.excess, mapping, "released", "uffd_wp", "0"));
 	EXPECT_TRUE(check_access(mapping, 0, mapping->pages, USER_WRITE, true, "released"));
-	close(pagemap);
 	close(uffd);
 }
 
@@ -1630,8 +1976,13 @@ TEST_F_TIMEOUT(mprotect_toggle_cow, contents, TIMEOUT)
 {
 	struct mapping *mapping = &self->mapping;
 
+	EXPECT_TRUE(check_fields(mapping, POPULATED, FIELD(EXCLUSIVE), "shared"));
 	ASSERT_EQ(0, flip_often(mapping, 4));
+	EXPECT_TRUE(check_fields(mapping, RESTORED, FIELD(EXCLUSIVE), "restored"));
 	EXPECT_TRUE(check_contents(mapping, "restored"));
+	/* A write to a part of a page takes a copy of the rest. */
+	write_again(mapping, 0, mapping->pages);
+	EXPECT_TRUE(check_contents(mapping, "copied"));
 	fill(mapping, 2);
 	EXPECT_TRUE(check_sharer(mapping, "written"));
 	ASSERT_EQ(0, flip_often(mapping, 4));
@@ -1720,6 +2071,8 @@ static int finish_round(void *context, const char **why)
 		toggle->before.field[PAGE_STATE_EXCLUSIVE] = mapping->pages;
 	if (after.field[PAGE_STATE_FOLIO_KB] == PAGE_STATE_UNKNOWN)
 		toggle->before.field[PAGE_STATE_FOLIO_KB] = PAGE_STATE_ANY;
+	toggle->before.field[PAGE_STATE_REFERENCED_KB] = PAGE_STATE_ANY;
+	ask_again(mapping, &toggle->before, &after);
 	if (is_swapped(&after)) {
 		*why = SWAPPED;
 		ret = KSFT_SKIP;

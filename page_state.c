@@ -20,6 +20,7 @@ static const char * const field_names[PAGE_STATE_NR_FIELDS] = {
 	[PAGE_STATE_VMAS]		= "vmas",
 	[PAGE_STATE_SIZE_KB]		= "size_kb",
 	[PAGE_STATE_RSS_KB]		= "rss_kb",
+	[PAGE_STATE_REFERENCED_KB]	= "referenced_kb",
 	[PAGE_STATE_DIRTY_KB]		= "dirty_kb",
 	[PAGE_STATE_ANON_KB]		= "anon_kb",
 	[PAGE_STATE_ANON_HUGE_KB]	= "anon_huge_kb",
@@ -45,6 +46,7 @@ static const struct {
 	{ "KernelPageSize",	PAGE_STATE_KERNEL_PAGE_KB },
 	{ "MMUPageSize",	PAGE_STATE_MMU_PAGE_KB },
 	{ "Rss",		PAGE_STATE_RSS_KB },
+	{ "Referenced",		PAGE_STATE_REFERENCED_KB },
 	{ "Shared_Dirty",	PAGE_STATE_DIRTY_KB },
 	{ "Private_Dirty",	PAGE_STATE_DIRTY_KB },
 	{ "Anonymous",		PAGE_STATE_ANON_KB },
@@ -302,9 +304,9 @@ long page_state_present(const void *start, size_t size)
 	return ret ? ret : state.field[PAGE_STATE_PRESENT];
 }
 
-long long page_state_status_kb(const char *name)
+long long page_state_proc_kb(const char *path, const char *name)
 {
-	FILE *file = fopen("/proc/self/status", "r");
+	FILE *file = fopen(path, "r");
 	long long kb = PAGE_STATE_UNKNOWN;
 	size_t length = strlen(name);
 	char line[128];
@@ -326,6 +328,23 @@ static const char *to_text(long long value, char *text, size_t size)
 	return text;
 }
 
+static bool is_as_expected(long long expected, long long seen)
+{
+	return expected == PAGE_STATE_ANY ||
+	       (expected == seen && seen != PAGE_STATE_UNKNOWN);
+}
+
+bool page_state_differs(const struct page_state *expected,
+			const struct page_state *seen)
+{
+	size_t i;
+
+	for (i = 0; i < PAGE_STATE_NR_FIELDS; i++)
+		if (!is_as_expected(expected->field[i], seen->field[i]))
+			return true;
+	return false;
+}
+
 bool page_state_matches(const struct page_state *expected,
 			const struct page_state *seen,
 			const char *variant, const char *phase)
@@ -337,8 +356,7 @@ bool page_state_matches(const struct page_state *expected,
 	for (i = 0; i < PAGE_STATE_NR_FIELDS; i++) {
 		long long want = expected->field[i], have = seen->field[i];
 
-		if (want == PAGE_STATE_ANY ||
-		    (want == have && have != PAGE_STATE_UNKNOWN))
+		if (is_as_expected(want, have))
 			continue;
 		same = false;
 		ksft_print_msg("mismatch variant=%s phase=%s field=%s expected=%s seen=%s\n",
@@ -359,6 +377,8 @@ void page_state_print(const struct page_state *state,
 	for (i = 0; i < PAGE_STATE_NR_FIELDS; i++) {
 		long long value = state->field[i];
 
+		if (i == PAGE_STATE_REFERENCED_KB)
+			continue;
 		if (i == PAGE_STATE_FOLIO_KB && value == PAGE_STATE_UNKNOWN)
 			length += snprintf(line + length, sizeof(line) - length,
 					   " folio=unverified");

@@ -13,6 +13,7 @@ enum page_state_field {
 	PAGE_STATE_VMAS,
 	PAGE_STATE_SIZE_KB,
 	PAGE_STATE_RSS_KB,
+	PAGE_STATE_REFERENCED_KB,
 	PAGE_STATE_DIRTY_KB,
 	PAGE_STATE_ANON_KB,
 	PAGE_STATE_ANON_HUGE_KB,
@@ -81,13 +82,24 @@ int page_state_read_process(struct page_state *state);
 long page_state_present(const void *start, size_t size);
 
 /**
- * page_state_status_kb() - what /proc/self/status says of the process as a whole
- * @name: of its line: "VmPTE" for page tables, "VmRSS" for pages, which unlike
- *	those of smaps are counted whether or not a VMA has them
+ * page_state_proc_kb() - a figure of /proc/self/status or /proc/meminfo
+ * @path: of the file
+ * @name: of its line, such as "VmPTE"; pages in "VmRSS" are counted whether or not
+ *	a VMA has them, unlike those in smaps
  *
  * Return: KiB, or PAGE_STATE_UNKNOWN.
  */
-long long page_state_status_kb(const char *name);
+long long page_state_proc_kb(const char *path, const char *name);
+
+/**
+ * page_state_differs() - compare a page state with what it must be, quietly
+ * @expected: what it must be; PAGE_STATE_ANY accepts everything
+ * @seen: what it is
+ *
+ * Return: true if a field is not as expected.
+ */
+bool page_state_differs(const struct page_state *expected,
+			const struct page_state *seen);
 
 /**
  * page_state_matches() - compare a page state with what it must be
@@ -109,6 +121,8 @@ bool page_state_matches(const struct page_state *expected,
  * @state: what to print
  * @variant: for the line
  * @phase: for the line
+ *
+ * REFERENCED_KB is left out: reclaim changes it as it likes.
  */
 void page_state_print(const struct page_state *state,
 		      const char *variant, const char *phase);
