@@ -227,11 +227,11 @@ expected()
 	uffd_wp_lost_later private.write_tracking_uffd_wp fails phase=restored field=write_to_uffd_wp expected=SIGBUS seen=allowed pages=$pages
 	soft_dirty private.write_tracking_soft_dirty passes
 	soft_dirty shared_dirty.write_tracking_soft_dirty passes
-	soft_dirty private_thp_pte.write_tracking_soft_dirty passes excess variant=private_thp_pte phase=touched field=soft_dirty pages=0
-	soft_dirty_lost private.write_tracking_soft_dirty fails phase=touched field=soft_dirty expected=1 seen=0 pages=1
-	soft_dirty_lost private_thp_pte.write_tracking_soft_dirty fails phase=touched field=soft_dirty expected=1 seen=0 pages=1
-	soft_dirty_added private.write_tracking_soft_dirty fails phase=touched field=soft_dirty expected=0 seen=1 pages=1
-	soft_dirty_added private_thp_pte.write_tracking_soft_dirty passes excess variant=private_thp_pte phase=touched field=soft_dirty pages=1
+	soft_dirty private_thp_pte.write_tracking_soft_dirty passes excess variant=private_thp_pte phase=restored field=soft_dirty pages=0
+	soft_dirty_lost private.write_tracking_soft_dirty fails phase=protected field=soft_dirty expected=1 seen=0 pages=1
+	soft_dirty_lost private_thp_pte.write_tracking_soft_dirty fails phase=protected field=soft_dirty expected=1 seen=0 pages=1
+	soft_dirty_added private.write_tracking_soft_dirty fails phase=restored field=soft_dirty expected=0 seen=1 pages=1
+	soft_dirty_added private_thp_pte.write_tracking_soft_dirty passes excess variant=private_thp_pte phase=restored field=soft_dirty pages=1
 	soft_dirty_fails private.write_tracking_soft_dirty fails Expected * == flip_often(mapping, 1) (-12)
 
 	smaps_missing private.page_state skips no smaps or pagemap in /proc
@@ -284,7 +284,7 @@ expected()
 	pagemap_forbidden private.page_state fails error call=page_state_read errno=13
 	pagemap_fails private.page_state fails error call=page_state_read errno=5
 	pagemap_fails_later private.page_state fails Expected 0 (0) == observe(&self->mapping, phase, &seen) (-5)
-	pagemap_fails_later private.write_tracking_uffd_wp fails Bail out! reading pagemap failed
+	pagemap_fails_later private.write_tracking_uffd_wp fails Expected 0 (0) == find_wrong_bits(mapping, PM_UFFD_WP, ALL, 1, &tally) (-5)
 	pagemap_short private.page_state fails error call=page_state_read errno=5
 	pagemap_shared_page private.page_state fails phase=protected field=exclusive expected=$pages seen=$((pages - 1))
 	pagemap_no_pfn private.page_state passes
