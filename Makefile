@@ -80,6 +80,11 @@ build/compare: $(wildcard ab/compare*.[ch])
 	@mkdir -p $(@D)
 	$(HOSTCC) -Wall -Wextra -O2 -o $@ $(filter %.c,$^) -lm
 
+# The plugin of ab/profile, for the versions of QEMU's interface in which something changed.
+build/profile_plugin-%.so: ab/profile_plugin.c ab/qemu_plugin.h ab/told.h
+	@mkdir -p $(@D)
+	$(HOSTCC) -Wall -Wextra -O2 -shared -fPIC -fvisibility=hidden -DPLUGIN_API=$* -o $@ $<
+
 # Debian packages, asked for by name: "deps" what building and running takes,
 # "check" what testing takes.
 deps:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
 #
-# What ab/aba and ab/history share: their options, the test they build, and the boots they
-# make of it, telling progress on stderr. They have a usage().
+# What ab/aba, ab/history and ab/profile share: their options, the test they build, and the
+# boots they make of it, telling progress on stderr. They have a usage().
 
 me=ab/$(basename "$0")
 top=$(cd "$(dirname "$0")/.." && pwd)
@@ -33,6 +33,9 @@ points_usage()
 
 counted=no test=mprotect_toggle all_tests=no time_limit="" folder=""
 variants=() boot_options=() logs=() labels=()
+
+# A plugin for QEMU, with arguments. Each point has it write to $work/INDEX.counts.
+plugin=""
 
 # For what getopts finds; OPTARG is set.
 points_option() # OPTION
@@ -206,8 +209,11 @@ stop_points()
 
 start_point() # INDEX
 {
+	local options=("${boot_options[@]}")
+
+	[ -z "$plugin" ] || options+=(-P "$plugin,out=${work//,/,,}/$1.counts")
 	rm -f "${logs[$1]}"
-	"$top/ab/boot" "${images[$1]}" "${boot_options[@]}" -o "${logs[$1]}" -- \
+	"$top/ab/boot" "${images[$1]}" "${options[@]}" -o "${logs[$1]}" -- \
 		"$binary" "${words[@]}" 2> "$work/$1" &
 	running[$1]=$!
 }
