@@ -307,8 +307,9 @@ static void instrument_user_space(struct qemu_plugin_insn *instruction, __u64 ad
 {
 	unsigned int i;
 
-	qemu_plugin_register_vcpu_mem_cb(instruction, at_access, QEMU_PLUGIN_CB_NO_REGS,
-					 QEMU_PLUGIN_MEM_RW, NULL);
+	if (!symbols)
+		qemu_plugin_register_vcpu_mem_cb(instruction, at_access, QEMU_PLUGIN_CB_NO_REGS,
+						 QEMU_PLUGIN_MEM_RW, NULL);
 	if (address == edge)
 		qemu_plugin_register_vcpu_insn_exec_cb(instruction, at_edge,
 						       QEMU_PLUGIN_CB_NO_REGS, NULL);
