@@ -208,7 +208,7 @@ END {
 				print_table(phases[i])
 		if (nr_kernels > 1)
 			print "In order of the largest change between any two kernels; the last" \
-				" column is the last\nagainst the first."
+				" column is the\nlast kernel against the first."
 		print "Instructions are counted: cache misses, TLB misses and stalls are not seen."
 	}
 }

@@ -120,8 +120,8 @@ total                         99.99     200.00    +100.01
 printed by the test          100.50     200.00     +99.50
 total against that          -0.51 %    +0.00 %
 
-In order of the largest change between any two kernels; the last column is the last
-against the first.
+In order of the largest change between any two kernels; the last column is the
+last kernel against the first.
 Instructions are counted: cache misses, TLB misses and stalls are not seen.
 EOT
 
