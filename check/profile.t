@@ -329,6 +329,9 @@ ok "refuses two variants" refuses 2 "takes one variant, not 2" ab/profile -v pri
 ok "refuses a variant that is none" \
 	refuses 2 "no variant shared_dusty" ab/profile -v shared_dusty 7.3
 ok "refuses a test that is none" refuses 2 "no test nothing" ab/profile -t nothing 7.3
+ok "refuses a program that is none" refuses 2 "is no program" ab/profile -t ./README -v private 7.3
+ok "refuses a program that is not there" \
+	refuses 2 "is no program" ab/profile -t ./nothing -v private 7.3
 ok "refuses a program without phases" \
 	refuses 2 "has no functions NAME_phase" ab/profile -t "$tmp/none" -v private 7.3
 ok "refuses a program for any address" \
