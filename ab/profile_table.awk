@@ -131,8 +131,8 @@ function print_json_phase(phase,    i, k)
 	arrange(phase)
 	for (k = 1; k <= nr_kernels; k++)
 		row[k] = printed[k, phase]
-	printf "    {\n      \"phase\": %s,\n      \"total\": %s,\n      \"printed\": %s,\n", quoted(phase),
-		list(total), list(row)
+	printf "    {\n      \"phase\": %s,\n      \"total\": %s,\n      \"printed\": %s,\n",
+		quoted(phase), list(total), list(row)
 	print "      \"functions\": ["
 	for (i = 1; i <= nr_functions; i++) {
 		for (k = 1; k <= nr_kernels; k++)
@@ -145,8 +145,8 @@ function print_json_phase(phase,    i, k)
 
 function print_json(    i, k)
 {
-	printf "{\n  \"test\": %s,\n  \"variant\": %s,\n  \"unit\": %s,\n  \"cycles\": %d,\n", quoted(test),
-		quoted(variant), quoted(unit), cycles
+	printf "{\n  \"test\": %s,\n  \"variant\": %s,\n  \"unit\": %s,\n  \"cycles\": %d,\n",
+		quoted(test), quoted(variant), quoted(unit), cycles
 	printf "  \"kernels\": ["
 	for (k = 1; k <= nr_kernels; k++)
 		printf "%s%s", (k > 1 ? ", " : ""), quoted(label[k])
