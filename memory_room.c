@@ -220,7 +220,7 @@ static unsigned long long free_room(void)
 	return free_kb << 10;
 }
 
-const char *memory_room_lacks(unsigned long long bytes,
+const char *memory_room_lacks(unsigned long long bytes, bool is_private,
 			      unsigned long long address_space)
 {
 	size_t i;
@@ -228,7 +228,7 @@ const char *memory_room_lacks(unsigned long long bytes,
 	bytes += RESERVE_BYTES;
 	if (limit_room(RLIMIT_AS, "VmSize") < address_space + RESERVE_BYTES)
 		return "address space limited by RLIMIT_AS";
-	if (limit_room(RLIMIT_DATA, "VmData") < bytes)
+	if (limit_room(RLIMIT_DATA, "VmData") < (is_private ? bytes : RESERVE_BYTES))
 		return "private memory limited by RLIMIT_DATA";
 	if (commit_room() < bytes)
 		return "not enough memory within the overcommit limit";

@@ -358,7 +358,7 @@ static int call_failed(const char *call, int error, const char **why)
 	return KSFT_FAIL;
 }
 
-static const char *lacks(void)
+static const char *lacks(const struct way *way)
 {
 	unsigned long long bytes = (unsigned long long)nr_slots * (max_kb * 1024 + psize());
 	FILE *file = fopen("/proc/sys/vm/max_map_count", "r");
@@ -371,7 +371,7 @@ static const char *lacks(void)
 	/* The program and its libraries take some. */
 	if (most < nr_slots + 256)
 		return "too few mappings allowed by vm.max_map_count";
-	return memory_room_lacks(bytes, bytes);
+	return memory_room_lacks(bytes, way->flags & MAP_PRIVATE, bytes);
 }
 
 /*
@@ -405,7 +405,7 @@ static int churn_create(struct churn *churn, const struct way *way, const char *
 	churn->random = 2463534242U;
 	churn->batch = nr_slots < BATCH ? nr_slots : BATCH;
 	churn->nr_slots = way->grow ? churn->batch : nr_slots;
-	*why = lacks();
+	*why = lacks(way);
 	if (*why)
 		return KSFT_SKIP;
 
@@ -824,7 +824,8 @@ FIXTURE_SETUP(mmap_churn_large)
 	test_program_begin_test(plan.cpu);
 	self->alignment = huge ? huge : pmd_size();
 	self->size = variant->half ? self->alignment / 2 : self->alignment;
-	why = memory_room_lacks(self->size, self->size + self->alignment);
+	why = memory_room_lacks(self->size, variant->flags & MAP_PRIVATE,
+				self->size + self->alignment);
 	if (why) {
 		test_program_end_test();
 		SKIP(return, "%s", why);
@@ -898,7 +899,8 @@ FIXTURE_SETUP(mmap_churn_sparse)
 
 	test_program_begin_test(plan.cpu);
 	self->distance = pmd_size();
-	why = memory_room_lacks(SPARSE_PAGES * psize(), SPARSE_PAGES * self->distance);
+	why = memory_room_lacks(SPARSE_PAGES * psize(), variant->flags & MAP_PRIVATE,
+				SPARSE_PAGES * self->distance);
 	if (why) {
 		test_program_end_test();
 		SKIP(return, "%s", why);

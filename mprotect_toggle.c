@@ -135,6 +135,12 @@ static const struct shape private_thp = {
 	.lower = PROT_READ,
 };
 
+static const struct shape private_thp_none = {
+	.name = "private_thp_none",
+	.folios = PMD_MAPPED,
+	.lower = PROT_NONE,
+};
+
 static const struct shape private_thp_pte = {
 	.name = "private_thp_pte",
 	.folios = PTE_MAPPED,
@@ -205,6 +211,7 @@ FIXTURE_VARIANT_ADD(mprotect_toggle, private) { .shape = &private };
 FIXTURE_VARIANT_ADD(mprotect_toggle, private_none) { .shape = &private_none };
 FIXTURE_VARIANT_ADD(mprotect_toggle, private_cow) { .shape = &private_cow };
 FIXTURE_VARIANT_ADD(mprotect_toggle, private_thp) { .shape = &private_thp };
+FIXTURE_VARIANT_ADD(mprotect_toggle, private_thp_none) { .shape = &private_thp_none };
 FIXTURE_VARIANT_ADD(mprotect_toggle, private_thp_pte) { .shape = &private_thp_pte };
 FIXTURE_VARIANT_ADD(mprotect_toggle, private_mthp) { .shape = &private_mthp };
 
@@ -223,6 +230,7 @@ FIXTURE_VARIANT(mprotect_toggle_private)
 FIXTURE_VARIANT_ADD(mprotect_toggle_private, private) { .shape = &private };
 FIXTURE_VARIANT_ADD(mprotect_toggle_private, private_none) { .shape = &private_none };
 FIXTURE_VARIANT_ADD(mprotect_toggle_private, private_thp) { .shape = &private_thp };
+FIXTURE_VARIANT_ADD(mprotect_toggle_private, private_thp_none) { .shape = &private_thp_none };
 FIXTURE_VARIANT_ADD(mprotect_toggle_private, private_thp_pte) { .shape = &private_thp_pte };
 FIXTURE_VARIANT_ADD(mprotect_toggle_private, private_mthp) { .shape = &private_mthp };
 
@@ -1079,7 +1087,8 @@ static int mapping_create(struct mapping *mapping, const struct shape *shape,
 	mapping->pages = mapping->size / psize();
 
 	size = mapping->size;
-	*why = memory_room_lacks(shape->cow ? 2 * size : size, size + 2 * alignment);
+	*why = memory_room_lacks(shape->cow ? 2 * size : size, !shape->shared,
+				 size + 2 * alignment);
 	if (*why)
 		return KSFT_SKIP;
 
@@ -1991,6 +2000,15 @@ TEST_F_TIMEOUT(mprotect_toggle_cow, contents, TIMEOUT)
 	fill(mapping, 3);
 	EXPECT_TRUE(check_sharer(mapping, "written_again"));
 	EXPECT_TRUE(check_contents(mapping, "written_again"));
+}
+
+/* Nor is it seen before any flip. */
+TEST_F_TIMEOUT(mprotect_toggle_cow, contents_unflipped, TIMEOUT)
+{
+	struct mapping *mapping = &self->mapping;
+
+	fill(mapping, 2);
+	EXPECT_TRUE(check_sharer(mapping, "written_unflipped"));
 }
 
 /* What a round of the cost test works on. */

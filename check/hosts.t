@@ -270,8 +270,8 @@ ok "has no other CPU then" skipped "only one CPU to run on" other_cpus
 ok "skips without address space" prints_results 4 prlimit --as=20000000 "$toggle"
 ok "tells so" skipped "address space limited by RLIMIT_AS"
 ok "passes with any address space" any_limit as "$toggle" -v private_cow
-ok "skips without private memory" prints_results 4 prlimit --data=20000000 "$toggle"
-ok "tells so" skipped "private memory limited by RLIMIT_DATA"
+ok "passes with no private memory" prints_results 0 prlimit --data=20000000 "$toggle" -T cost
+ok "skips what is private then" skipped "private memory limited by RLIMIT_DATA" 'mprotect_toggle.*\.private'
 ok "passes with any private memory" any_limit data "$toggle" -v private_cow
 
 as_root "skips without /proc" prints_results 4 hiding /proc "$toggle"
@@ -286,8 +286,8 @@ ok "mmap_churn: two at a time pass" churn_twice_passes
 as_root "mmap_churn: passes when not root" prints_results 0 setpriv --reuid=65534 --regid=65534 \
 	--clear-groups /proc/self/fd/7
 ok "mmap_churn: passes on one CPU" prints_results 0 taskset -c "$cpu" "$churn"
-ok "mmap_churn: passes with any address space" any_limit as env MMAP_CHURN_SLOTS=256 "$churn"
-ok "mmap_churn: passes with any private memory" any_limit data env MMAP_CHURN_SLOTS=256 "$churn"
+ok "mmap_churn: passes with any address space" any_limit as env MMAP_CHURN_SLOTS=64 "$churn" -T cost
+ok "mmap_churn: passes with any private memory" any_limit data env MMAP_CHURN_SLOTS=64 "$churn" -T cost
 ok "mmap_churn: passes where the address space is used from below" prints_results 0 \
 	prlimit --stack=unlimited "$churn"
 as_root "mmap_churn: passes without /proc" prints_results 0 hiding /proc "$churn"
