@@ -38,7 +38,7 @@
 #define WRITE_EVERY	128
 
 /* For the tests that are not timed. */
-#define TEST_BATCHES	160
+#define TEST_BATCHES	100
 
 #define SETTLE_STEPS	2048
 

@@ -220,7 +220,8 @@ static long count_folios(int kpageflags, struct frame_block *block,
 	return folios;
 }
 
-static int read_pagemap(unsigned long start, unsigned long end, struct page_state *state)
+static int read_pagemap(unsigned long start, unsigned long end, bool with_folios,
+			struct page_state *state)
 {
 	size_t page = start / psize(), pages = (end - start) / psize();
 	struct frame_block block = { .first = -1ULL };
@@ -233,7 +234,7 @@ static int read_pagemap(unsigned long start, unsigned long end, struct page_stat
 	pagemap = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
 	if (pagemap < 0)
 		return -errno;
-	kpageflags = open("/proc/kpageflags", O_RDONLY | O_CLOEXEC);
+	kpageflags = with_folios ? open("/proc/kpageflags", O_RDONLY | O_CLOEXEC) : -1;
 
 	for (; pages; pages -= nr_entries, page += nr_entries) {
 		ssize_t bytes;
@@ -281,7 +282,7 @@ int page_state_read(const void *start, size_t size, struct page_state *state)
 	ret = read_smaps(from, from + size, state);
 	if (ret)
 		return ret;
-	return read_pagemap(from, from + size, state);
+	return read_pagemap(from, from + size, true, state);
 }
 
 int page_state_read_process(struct page_state *state)
@@ -300,7 +301,7 @@ long page_state_present(const void *start, size_t size)
 	struct page_state state = {};
 	int ret;
 
-	ret = read_pagemap(from, from + size, &state);
+	ret = read_pagemap(from, from + size, false, &state);
 	return ret ? ret : state.field[PAGE_STATE_PRESENT];
 }
 
