@@ -5,6 +5,7 @@
 #   make               build, into build/
 #   make run_tests     build, and run by the kernel's own runner
 #   make check         test all that is here; installs what that takes, on Debian
+#   make check-mutants break a kernel in many ways, and see that a test tells
 #   make deps          install what the build takes, on Debian
 #   make clean         remove build/ (with KSRC=: only what was built)
 #
@@ -86,7 +87,7 @@ build/profile_plugin-%.so: ab/profile_plugin.c ab/qemu_plugin.h ab/told.h
 	$(HOSTCC) -Wall -Wextra -O2 -shared -fPIC -fvisibility=hidden -DPLUGIN_API=$* -o $@ $<
 
 # Debian packages, asked for by name: "deps" what building and running takes,
-# "check" what testing takes.
+# "check" and "kernel" what testing takes.
 deps:
 	@check/deps build
 
@@ -95,5 +96,9 @@ check:
 	+@$(MAKE) --no-print-directory all
 	prove -j$$(nproc) check
 
-.PHONY: all run_tests check deps clean
+check-mutants:
+	@check/deps kernel
+	check/mutants/run
+
+.PHONY: all run_tests check check-mutants deps clean
 .NOTPARALLEL:
