@@ -78,6 +78,7 @@ chmod +x "$tmp"/apt/*
 PATH=$tmp/apt:$PATH
 
 cp -R "$newest" "$tmp/linux-source-9.10"
+touch "$tmp/linux-source-9.10/Kconfig"
 XZ_OPT=-0 tar -C "$tmp" -cJf "$tmp/package/usr/src/linux-source-9.10.tar.xz" linux-source-9.10
 cat > "$tmp/package/DEBIAN/control" <<-EOT
 Package: linux-source-9.10
@@ -126,6 +127,13 @@ only_the_tree()
 		[ "$(cd "$build/linux-9.10" && echo *)" = "$(cd "$newest" && echo *)" ]
 }
 
+gets_all_of_it()
+{
+	touch "$tmp/go"
+	whole=$("$tmp/project/tree/get" -a 9.10) && [ -f "$whole/Kconfig" ] &&
+		[ ! -e "$build/linux-9.10/Kconfig" ] && rm -r "$whole"
+}
+
 both_wait_for_one_download()
 {
 	rm -r "$build"/linux-*
@@ -146,5 +154,6 @@ $(cd -P "$build" && pwd)/linux-9.10
 EOT
 ok "keeps the tree and nothing else" only_the_tree
 ok "fetches once if called twice at a time" both_wait_for_one_download
+ok "gets all of the tree when asked to" gets_all_of_it
 
 done_testing
