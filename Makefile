@@ -6,6 +6,7 @@
 #   make run_tests     build, and run by the kernel's own runner
 #   make check         test all that is here; installs what that takes, on Debian
 #   make check-mutants break a kernel in many ways, and see that a test tells
+#   make check-kernels run the tests in many kernels
 #   make deps          install what the build takes, on Debian
 #   make clean         remove build/ (with KSRC=: only what was built)
 #
@@ -100,5 +101,10 @@ check-mutants:
 	@check/deps kernel
 	check/mutants/run
 
-.PHONY: all run_tests check check-mutants deps clean
+# Without an emulator of arm64 those rows fail, and say so.
+check-kernels:
+	@check/deps kernel
+	check/kernels
+
+.PHONY: all run_tests check check-mutants check-kernels deps clean
 .NOTPARALLEL:
