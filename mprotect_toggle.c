@@ -1397,6 +1397,31 @@ static bool check_few_pages(const struct mapping *mapping)
 	return ok;
 }
 
+/* A part that goes from PROT_NONE to PROT_READ differs from the rest by little. */
+static bool check_part_by_steps(const struct mapping *mapping, size_t start, size_t end)
+{
+	size_t first = start / psize(), pages = (end - start) / psize();
+	struct page_state expected, seen;
+	enum page_state_field field;
+	const char *why;
+	bool ok;
+
+	if (mprotect(mapping->start + start, end - start, PROT_NONE) ||
+	    mprotect(mapping->start + start, end - start, PROT_READ)) {
+		ksft_print_msg("error call=mprotect errno=%d\n", errno);
+		return false;
+	}
+	if (read_state(mapping, &seen, &why) != KSFT_PASS)
+		return false;
+	for (field = 0; field < PAGE_STATE_NR_FIELDS; field++)
+		expected.field[field] = PAGE_STATE_ANY;
+	expected.field[PAGE_STATE_VMAS] = 3;
+	expected.field[PAGE_STATE_WRITABLE] = 2;
+	ok = page_state_matches(&expected, &seen, mapping->shape->name, "part_by_steps");
+	ok &= check_access(mapping, first, pages, USER_WRITE, false, "part_by_steps");
+	return !mprotect(mapping->start + start, end - start, PROT_FULL) && ok;
+}
+
 /* A flip of a part changes that part, and leaves the rest alone. */
 TEST_F_TIMEOUT(mprotect_toggle, partial, TIMEOUT)
 {
@@ -1410,6 +1435,7 @@ TEST_F_TIMEOUT(mprotect_toggle, partial, TIMEOUT)
 	}
 	EXPECT_TRUE(check_part(mapping, quarter + psize(), 3 * quarter + psize(),
 			       "part_flipped", "part_restored"));
+	EXPECT_TRUE(check_part_by_steps(mapping, quarter, 2 * quarter));
 	EXPECT_TRUE(check_few_pages(mapping));
 }
 

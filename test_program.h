@@ -6,10 +6,12 @@
 #ifndef TEST_PROGRAM_H
 #define TEST_PROGRAM_H
 
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 #include "environment.h"
@@ -21,6 +23,23 @@ static struct {
 	pid_t running;		/* process group of the test that runs, or 0 */
 	bool ending;		/* a signal ends them all */
 } *test_program;
+
+/* The process that this was before a fork made it a child. */
+static pid_t test_program_parent;
+
+/*
+ * Whoever kills the program, with a signal that it cannot pass on, means its tests,
+ * too. Between it and them are processes of the harness.
+ */
+static void test_program_end_with_parent(void)
+{
+	pid_t parent = test_program_parent;
+
+	test_program_parent = getpid();
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (getppid() != parent)
+		_exit(KSFT_FAIL);
+}
 
 /* The harness exits with 0 when all it ran was skipped, or could not be told. */
 static void test_program_check_results(void)
@@ -52,6 +71,8 @@ static void test_program_start(void)
 	if (test_program == MAP_FAILED)
 		ksft_exit_fail_perror("mmap");
 	atexit(test_program_check_results);
+	test_program_parent = getpid();
+	pthread_atfork(NULL, NULL, test_program_end_with_parent);
 	/* Who starts us may ignore what becomes of children: the harness must not. */
 	signal(SIGCHLD, SIG_DFL);
 	signal(SIGHUP, test_program_end_test_too);

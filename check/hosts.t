@@ -307,10 +307,12 @@ else
 fi
 
 ok "ends on SIGTERM" ends_with TERM 143 shared_dirty
+ok "ends on SIGKILL" ends_with KILL 137 shared_dirty
 ok "ends on SIGINT" ends_with INT 130 private_cow
 ok "ends on SIGHUP" ends_with HUP 129 private
 ok "mmap_churn: ends on SIGTERM" churn_ends_with TERM 143
 ok "mmap_churn: ends on SIGINT" churn_ends_with INT 130
+ok "mmap_churn: ends on SIGKILL" churn_ends_with KILL 137
 ok "fails if its results cannot be written" fails_loudly into_full_disk
 ok "fails if its results go nowhere" fails_loudly into_nothing
 ok "leaves no file behind" [ -z "$(ls -A "$tmp/here")" ]
