@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "environment.h"
@@ -63,6 +64,33 @@ static void test_program_end_test_too(int signal_number)
 	raise(signal_number);
 }
 
+/* Those of the harness for a test, and those that a test makes: a round, a child. */
+#define TEST_PROGRAM_CHILDREN	4
+
+/* A process that cannot be made is no fault of the kernel's. */
+static void test_program_check_processes(void)
+{
+	int pipe_ends[2], i;
+	pid_t child = 1;
+	char byte;
+
+	if (pipe(pipe_ends))
+		ksft_exit_fail_perror("pipe");
+	for (i = 0; i < TEST_PROGRAM_CHILDREN && child > 0; i++) {
+		child = fork();
+		if (!child) {
+			close(pipe_ends[1]);
+			_exit(read(pipe_ends[0], &byte, 1));
+		}
+	}
+	close(pipe_ends[0]);
+	close(pipe_ends[1]);
+	while (wait(NULL) > 0)
+		;
+	if (child < 0)
+		ksft_exit_skip("too few processes allowed\n");
+}
+
 /* To be called by main(), before any test runs. */
 static void test_program_start(void)
 {
@@ -78,6 +106,7 @@ static void test_program_start(void)
 	signal(SIGHUP, test_program_end_test_too);
 	signal(SIGINT, test_program_end_test_too);
 	signal(SIGTERM, test_program_end_test_too);
+	test_program_check_processes();
 }
 
 /* To be called by the setup of every test. The first one prints the "env" line. */

@@ -274,6 +274,9 @@ ok "passes with no private memory" prints_results 0 prlimit --data=20000000 "$to
 ok "skips what is private then" skipped "private memory limited by RLIMIT_DATA" 'mprotect_toggle.*\.private'
 ok "passes with any private memory" any_limit data "$toggle" -v private_cow
 
+as_root "skips with few processes" prints_results 4 setpriv --reuid=65533 --clear-groups \
+	prlimit --nproc=3 /proc/self/fd/8
+as_root "tells so" grep -x "1..0 # SKIP too few processes allowed" "$tmp/results"
 as_root "skips without /proc" prints_results 4 hiding /proc "$toggle"
 as_root "tells so" skipped "no smaps or pagemap in /proc"
 as_root "passes without /sys" prints_results 0 hiding /sys "$toggle" -T other_cpus
