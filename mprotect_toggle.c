@@ -672,7 +672,8 @@ static void ask_again(const struct mapping *mapping, const struct page_state *ex
 	struct page_state again;
 	int tries;
 
-	for (tries = 0; tries < 4 && page_state_differs(expected, seen); tries++) {
+	for (tries = 0; tries < 20 && page_state_differs(expected, seen); tries++) {
+		sched_yield();
 		if (page_state_read(mapping->start, mapping->size, &again))
 			return;
 		again.field[PAGE_STATE_FAULTS] = seen->field[PAGE_STATE_FAULTS];

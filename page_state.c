@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +15,7 @@
 #define PFN_MASK	(BIT_ULL(55) - 1)
 #define COMPOUND_TAIL	BIT_ULL(16)	/* KPF_COMPOUND_TAIL */
 #define CHUNK		512		/* entries read from pagemap at once */
+#define PATIENCE	2000		/* looks at pages that are being migrated */
 #define FRAMES		4		/* from kpageflags: few, for memory is fragmented */
 
 static const char * const field_names[PAGE_STATE_NR_FIELDS] = {
@@ -220,6 +222,24 @@ static long count_folios(int kpageflags, struct frame_block *block,
 	return folios;
 }
 
+/*
+ * A page that is being migrated looks swapped out, but not for long. Ask for it alone:
+ * when all are asked for again, it may be another one's turn.
+ */
+static void await_migration(int pagemap, size_t page, unsigned long long *entry,
+			    unsigned int *patience)
+{
+	unsigned long long again;
+
+	while (!(*entry & PM_PRESENT) && *entry & PM_SWAP && *patience) {
+		(*patience)--;
+		sched_yield();
+		if (pread(pagemap, &again, sizeof(again),
+			  (off_t)page * sizeof(again)) == sizeof(again))
+			*entry = again;
+	}
+}
+
 static int read_pagemap(unsigned long start, unsigned long end, bool with_folios,
 			struct page_state *state)
 {
@@ -227,6 +247,7 @@ static int read_pagemap(unsigned long start, unsigned long end, bool with_folios
 	struct frame_block block = { .first = -1ULL };
 	long folios, all_folios = 0;
 	unsigned long long entries[CHUNK];
+	unsigned int patience = PATIENCE;
 	int pagemap, kpageflags;
 	size_t i, nr_entries;
 	int ret = 0;
@@ -248,6 +269,7 @@ static int read_pagemap(unsigned long start, unsigned long end, bool with_folios
 		}
 		ret = 0;
 		for (i = 0; i < nr_entries; i++) {
+			await_migration(pagemap, page + i, &entries[i], &patience);
 			if (!(entries[i] & PM_PRESENT))
 				continue;
 			state->field[PAGE_STATE_PRESENT]++;
