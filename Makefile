@@ -7,6 +7,7 @@
 #   make check         test all that is here; installs what that takes, on Debian
 #   make check-mutants break a kernel in many ways, and see that a test tells
 #   make check-kernels run the tests in many kernels
+#   make check-hosts   run the tests on hostile machines, in QEMU
 #   make deps          install what the build takes, on Debian
 #   make clean         remove build/ (with KSRC=: only what was built)
 #
@@ -106,5 +107,9 @@ check-kernels:
 	@check/deps kernel
 	check/kernels
 
-.PHONY: all run_tests check check-mutants check-kernels deps clean
+check-hosts:
+	@check/deps kernel
+	+@check/hosts $(if $(KSRC),-t $(KSRC))
+
+.PHONY: all run_tests check check-mutants check-kernels check-hosts deps clean
 .NOTPARALLEL:

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Runs a program with less than it is used to: as another user, without a system
- * call, with all of its memory open to KSM.
+ * Runs a program with less than it is used to: as another user, within limits, without
+ * a system call, with all of its memory open to KSM.
  */
 #include <errno.h>
 #include <grp.h>
@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -22,8 +23,9 @@
 #define NOBODY			65534
 
 static const char usage[] =
-	"usage: confine [-k] [-u] [-d SYSCALL] PROGRAM [ARGUMENT...]\n"
+	"usage: confine [-k] [-l LIMIT=NUMBER] [-u] [-d SYSCALL] PROGRAM [ARGUMENT...]\n"
 	"  -k  KSM may merge all of its memory, and its children's\n"
+	"  -l  as= or data= bytes, nproc= processes\n"
 	"  -u  as nobody, not as root\n"
 	"  -d  with EPERM for userfaultfd or sched_setaffinity\n";
 
@@ -33,6 +35,15 @@ static const struct {
 } syscalls[] = {
 	{ "userfaultfd",	SYS_userfaultfd },
 	{ "sched_setaffinity",	SYS_sched_setaffinity },
+};
+
+static const struct {
+	const char *name;
+	int resource;
+} limits[] = {
+	{ "as=",	RLIMIT_AS },
+	{ "data=",	RLIMIT_DATA },
+	{ "nproc=",	RLIMIT_NPROC },
 };
 
 static void fail(const char *what)
@@ -73,6 +84,27 @@ static void deny(const char *name)
 		fail("seccomp");
 }
 
+static void limit(const char *text)
+{
+	struct rlimit limit;
+	size_t i, length;
+	char *rest;
+
+	for (i = 0; i < sizeof(limits) / sizeof(*limits); i++) {
+		length = strlen(limits[i].name);
+		if (strncmp(text, limits[i].name, length))
+			continue;
+		limit.rlim_cur = strtoul(text + length, &rest, 10);
+		limit.rlim_max = limit.rlim_cur;
+		if (rest == text + length || *rest)
+			wrong_usage();
+		if (setrlimit(limits[i].resource, &limit))
+			fail("setrlimit");
+		return;
+	}
+	wrong_usage();
+}
+
 static void become_nobody(void)
 {
 	if (setgroups(0, NULL) || setgid(NOBODY) || setuid(NOBODY))
@@ -84,7 +116,7 @@ int main(int argc, char **argv)
 	int option;
 
 	/* Options of the program are not ours. */
-	while ((option = getopt(argc, argv, "+hkud:")) != -1) {
+	while ((option = getopt(argc, argv, "+hkl:ud:")) != -1) {
 		switch (option) {
 		case 'h':
 			fputs(usage, stdout);
@@ -92,6 +124,9 @@ int main(int argc, char **argv)
 		case 'k':
 			if (prctl(PR_SET_MEMORY_MERGE, 1, 0, 0, 0))
 				fail("PR_SET_MEMORY_MERGE");
+			break;
+		case 'l':
+			limit(optarg);
 			break;
 		case 'u':
 			become_nobody();
