@@ -86,8 +86,8 @@ set_to()
 # beside COMMAND...: runs until the end of the row
 beside()
 {
-	"$@" > /tmp/beside 2>&1 &
-	echo "kill -9 $!" >> /tmp/put-back
+	"$@" > /tmp/beside &
+	echo "kill -9 $!; wait $!" >> /tmp/put-back
 }
 
 # For a row that hangs.
@@ -100,9 +100,7 @@ end_tests_after() # SECONDS
 
 put_back()
 {
-	tac /tmp/put-back > /tmp/undo
-	sh /tmp/undo
-	wait
+	eval "$(tac /tmp/put-back)"
 	: > /tmp/put-back
 }
 
@@ -112,7 +110,10 @@ tests_of()
 	awk -v must="$must_skip" -v may="$may_skip" '
 	/^1\.\.[0-9]+$/ { planned = substr($0, 4) }
 	# When it is known before any test is run.
-	sub(/^1\.\.0 # SKIP /, "") { nothing = $0; bad = index(";" may, ";" $0 ";") ? "" : ", skips (" $0 ")" }
+	sub(/^1\.\.0 # SKIP /, "") {
+		nothing = $0
+		bad = index(";" may, ";" $0 ";") ? "" : ", skips (" $0 ")"
+	}
 	!/^(not )?ok / { next }
 	{
 		seen++
@@ -200,10 +201,9 @@ no_test_is_left()
 		programs > /dev/null || return 0
 		sleep 0.1
 	done
-	for pid in $(programs); do
-		wrong "left $(tr '\0' ' ' < "/proc/$pid/cmdline" | sed 's|.*/||')"
-		kill -9 "$pid"
-	done
+	wrong "left $(programs | wc -w) processes"
+	# shellcheck disable=SC2046 # numbers
+	kill -9 $(programs)
 }
 
 # await COMMAND...: until it holds, a minute long
@@ -628,7 +628,7 @@ slow()
 {
 	unset MPROTECT_TOGGLE_SIZE_MB MPROTECT_TOGGLE_CYCLES MPROTECT_TOGGLE_ROUNDS \
 		MMAP_CHURN_SLOTS MMAP_CHURN_STEPS MMAP_CHURN_ROUNDS
-	for _ in 1 2 3 4 5 6; do
+	for _ in $(seq 6); do
 		beside busy_loop
 	done
 	both_pass

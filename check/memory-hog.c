@@ -18,7 +18,7 @@
 
 static const char usage[] =
 	"usage: memory-hog press|fragment MIB\n"
-	"  press     writes to so much memory all the while\n"
+	"  press     writes to so much memory, and gives back a quarter, again and again\n"
 	"  fragment  takes so much, and gives all back but pages that cannot be moved\n";
 
 static void fail(const char *what)
@@ -59,12 +59,16 @@ static void write_pages(char *start, size_t size, size_t page_size)
 	}
 }
 
+/* Who looks for room finds some now and then. */
 static void press(char *start, size_t size, size_t page_size)
 {
 	write_pages(start, size, page_size);
 	ready();
-	for (;;)
+	for (;;) {
+		if (madvise(start, size / 4, MADV_DONTNEED))
+			fail("madvise");
 		write_pages(start, size, page_size);
+	}
 }
 
 /* A page in a pipe stays where it is, as the pipe refers to it. */
