@@ -42,7 +42,8 @@ row()
 	"$@"
 	no_test_is_left
 	put_back
-	echo "hosts-row: $name|$must|${happened#, }|$verdict|$(($(now) - began))"
+	happened=$(printf '%.400s' "${happened#, }")
+	echo "hosts-row: $name|$must|$happened|$verdict|$(($(now) - began))"
 }
 
 now()
@@ -248,8 +249,10 @@ shmem_force()
 every_size()
 {
 	for size in "$thp"/hugepages-*; do
-		set_to always "$size/enabled"
-		[ ! -e "$size/shmem_enabled" ] || set_to always "$size/shmem_enabled"
+		# The smallest folios are for shared memory only.
+		for policy in enabled shmem_enabled; do
+			[ ! -e "$size/$policy" ] || set_to always "$size/$policy"
+		done
 	done
 	both_pass
 }
@@ -295,7 +298,7 @@ swapping()
 	may_skip "$swaps" "$no_memory" "$no_pmd" "$no_huge" "$no_64k" "$no_discard"
 	swap_on
 	before=$(swapped_pages)
-	hog press $(($(mb_of MemTotal) + 64))
+	hog press $(($(mb_of MemTotal) + 128))
 	both_pass
 	[ "$(swapped_pages)" -gt "$before" ] || wrong "nothing was swapped"
 }
@@ -310,6 +313,7 @@ drop_and_compact()
 
 compacting()
 {
+	may_skip "$no_pmd" "$no_huge" "$no_64k" "$no_discard"
 	beside drop_and_compact
 	both_pass
 }
@@ -318,10 +322,11 @@ fragmented()
 {
 	may_skip "$no_pmd" "$no_huge" "$no_64k"
 	ulimit -n 4096
-	hog fragment $(($(mb_of MemAvailable) - 48))
+	hog fragment $(($(mb_of MemAvailable) - 24))
 	cat /proc/buddyinfo
-	both_pass
-	grep -q SKIP $log || [ "$verdict" = failed ] || told "no test missed large folios"
+	passes /test/mprotect_toggle
+	grep -q "SKIP $no_pmd" $log || wrong "there are huge pages"
+	passes /test/mmap_churn
 }
 
 # A cgroup of so many MB, which the row runs in from here on.
@@ -649,6 +654,7 @@ two_at_once()
 taken()
 {
 	echo 3 > /proc/sys/vm/drop_caches
+	echo 1 > /proc/sys/vm/compact_memory
 	awk '$1 == "MemTotal:" { total = $2 } $1 == "MemFree:" { print total - $2 }' /proc/meminfo
 }
 
@@ -657,14 +663,20 @@ field() # NAME in /proc/meminfo
 	awk -v name="$1:" '$1 == name { print $2 }' /proc/meminfo
 }
 
+# All kinds of memory, in few tests.
 in_a_row()
 {
+	small_knobs 2 64
 	failures=0
 	for i in $(seq 200); do
-		/test/mprotect_toggle -T other_cpus -T write_tracking_soft_dirty > $log 2>&1
+		/test/mprotect_toggle -r mprotect_toggle.shared_thp.page_state \
+			-r mprotect_toggle.private_thp_pte.cost -r mprotect_toggle.private_mthp.enforced \
+			-r mprotect_toggle.shared_dirty.write_tracking_uffd_wp \
+			-r mprotect_toggle_cow.private_cow.contents > $log 2>&1
 		status=$?
 		tests=$(tests_of $log)
-		/test/mmap_churn > /tmp/churn 2>&1
+		/test/mmap_churn -r mmap_churn.map_and_fault.page_state -r mmap_churn.shared.cost \
+			> /tmp/churn 2>&1
 		status=$status$?
 		tests=$tests$(tests_of /tmp/churn)
 		case $status$tests in
@@ -681,8 +693,8 @@ in_a_row()
 	told "$failures of 200 failed"
 	grown=$(($(taken) - taken)) slab=$(($(field Slab) - slab)) shmem=$(($(field Shmem) - shmem))
 	growth="in 150 runs memory grew by $grown KiB, slab by $slab, shmem by $shmem"
-	# A page a run would be 600.
-	if [ $grown -ge 600 ] || [ $slab -ge 300 ] || [ $shmem -ge 8 ]; then
+	# One page a run would be 600 KiB, but free pages of the CPUs' own come and go, too.
+	if [ $grown -ge 2000 ] || [ $slab -ge 300 ] || [ $shmem -ge 8 ]; then
 		wrong "$growth"
 	else
 		told "$growth"
@@ -713,7 +725,7 @@ policies()
 memory()
 {
 	row "zram swap under pressure" "passes, or skips for want of memory" swapping
-	row "drop_caches and compact_memory in a loop" "passes" compacting
+	row "drop_caches and compact_memory in a loop" "passes, or skips for want of large folios" compacting
 	row "fragmented memory" "passes, or skips for want of large folios" fragmented
 	row "cgroup limit below the mapping" "skips, no OOM kill" cgroup_below
 	row "cgroup limit below the size of cost" "cost skips, no OOM kill" cgroup_below_cost
@@ -775,7 +787,7 @@ group=$1 only=${2-}
 [ -e /dev/full ] || mknod -m 666 /dev/full c 1 7
 : > /tmp/put-back
 case $group in
-policies|memory) small_knobs 8 512 ;;
+memory) small_knobs 8 256 ;;
 *) small_knobs 2 64 ;;
 esac
 "$group"

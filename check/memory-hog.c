@@ -18,7 +18,7 @@
 
 static const char usage[] =
 	"usage: memory-hog press|fragment MIB\n"
-	"  press     writes to so much memory, and gives back a quarter, again and again\n"
+	"  press     writes to so much memory, and gives back a half for a second, again and again\n"
 	"  fragment  takes so much, and gives all back but pages that cannot be moved\n";
 
 static void fail(const char *what)
@@ -65,10 +65,26 @@ static void press(char *start, size_t size, size_t page_size)
 	write_pages(start, size, page_size);
 	ready();
 	for (;;) {
-		if (madvise(start, size / 4, MADV_DONTNEED))
+		if (madvise(start + size / 2, size / 2, MADV_DONTNEED))
 			fail("madvise");
+		sleep(1);
 		write_pages(start, size, page_size);
 	}
+}
+
+/*
+ * What is left of whole huge pages would be given to those who ask for them first.
+ * Takes as many as there are, if huge pages are allowed.
+ */
+static void take_huge_pages(size_t size)
+{
+	const size_t huge = 2UL << 20;
+	char *start = take(size), *end = start + size;
+
+	if (madvise(start, size, MADV_HUGEPAGE))
+		fail("madvise");
+	for (start += huge - (unsigned long)start % huge; start < end; start += huge)
+		*start = 1;
 }
 
 /* A page in a pipe stays where it is, as the pipe refers to it. */
@@ -91,6 +107,7 @@ static void fragment(char *start, size_t size, size_t page_size)
 		if (madvise(start + offset + page_size, step - page_size, MADV_DONTNEED))
 			fail("madvise");
 	}
+	take_huge_pages(size / 8);
 	ready();
 	for (;;)
 		pause();
