@@ -129,6 +129,8 @@ int main(int argc, char **argv)
 		if (memory)
 			memset(memory, 1, 1 << 20);
 	}
+	if (!strcmp(what, "files"))
+		return access("/test/guest.c", R_OK) || access("/test/dynamic", X_OK);
 	for (int i = 0; i < 2000; i++)
 		printf("# line %d\n", i);
 	return atoi(what);
@@ -157,6 +159,8 @@ ok "refuses memory that is no number" \
 	refuses_boot 2 "-m takes a whole number above 0, not '1G'" "$image" -m 1G -- "$tmp/guest"
 ok "refuses to count on two CPUs" \
 	refuses_boot 2 "on one CPU, not on 2" "$image" -n -s 2 -- "$tmp/guest"
+ok "refuses a file that is not there" \
+	refuses_boot 2 "no file nowhere" "$image" -f nowhere -- "$tmp/guest"
 ok "refuses a log that cannot be written" \
 	refuses_boot 2 "cannot write" "$image" -o "$tmp/none/log" -- "$tmp/guest"
 
@@ -164,6 +168,9 @@ ok "a program succeeds" silently boot -- "$tmp/guest" SETTING=some 0
 ok "it has its arguments and its environment" told_program
 ok "its log is whole" is_whole
 ok "without -o the log is on stdout" prints_log
+ok "it has the files it is given" \
+	boot -f "$tmp/guest.c" -f "$tmp/dynamic" -- "$tmp/guest" files
+ok "and no others" exits 1 boot -f "$tmp/guest.c" -- "$tmp/guest" files
 ok "a program fails" exits 1 boot -- "$tmp/guest" 3
 ok "a program skips, counted" exits 4 boot -n -- "$tmp/guest" 4
 ok "a program is ended by a signal" \
