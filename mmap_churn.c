@@ -358,9 +358,9 @@ static int call_failed(const char *call, int error, const char **why)
 	return KSFT_FAIL;
 }
 
-static const char *lacks(const struct way *way)
+static const char *lacks(const struct churn *churn)
 {
-	unsigned long long bytes = (unsigned long long)nr_slots * (max_kb * 1024 + psize());
+	unsigned long long bytes = churn->nr_slots * (max_kb * 1024ULL + psize());
 	FILE *file = fopen("/proc/sys/vm/max_map_count", "r");
 	unsigned long most = ULONG_MAX;
 
@@ -369,9 +369,9 @@ static const char *lacks(const struct way *way)
 	if (file)
 		fclose(file);
 	/* The program and its libraries take some. */
-	if (most < nr_slots + 256)
+	if (most < churn->nr_slots + 256)
 		return "too few mappings allowed by vm.max_map_count";
-	return memory_room_lacks(bytes, way->flags & MAP_PRIVATE, bytes);
+	return memory_room_lacks(bytes, churn->way->flags & MAP_PRIVATE, bytes);
 }
 
 /*
@@ -405,7 +405,7 @@ static int churn_create(struct churn *churn, const struct way *way, const char *
 	churn->random = 2463534242U;
 	churn->batch = nr_slots < BATCH ? nr_slots : BATCH;
 	churn->nr_slots = way->grow ? churn->batch : nr_slots;
-	*why = lacks(way);
+	*why = lacks(churn);
 	if (*why)
 		return KSFT_SKIP;
 
@@ -1130,7 +1130,7 @@ TEST_F_TIMEOUT(mmap_churn, cost, COST_TIMEOUT)
 	if (variant->way == &map_only) {
 		*without_fault = result;
 		EXPECT_EQ(0, result.least_faults)
-			TH_LOG("page faults in the timed cycles of every round");
+			TH_LOG("page faults in every timed cycle");
 	}
 	if (variant->way == &map_and_fault)
 		print_fault_cost(&result);

@@ -69,9 +69,9 @@ struct rounds_plan {
 /**
  * struct rounds_result - what came of the rounds
  * @why: if not KSFT_PASS, what went wrong or is lacking
- * @least_faults: page faults in the recorded cycles of the round that had the
- *	fewest: what the machine does beside us can add some, and a kernel that
- *	needs them has them in every round
+ * @least_faults: page faults in the recorded cycle that had the fewest: what the
+ *	machine does beside us can add some, and a kernel that needs them has them
+ *	in every cycle
  * @cycle_ns: of a cycle, per unit: the mean of the rounds' means
  * @cycle_sd_ns: their standard deviation, 0 for a single round
  * @cycle_median_ns: the median of the rounds' medians

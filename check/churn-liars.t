@@ -40,7 +40,7 @@ expected()
 	always_populates map_and_fault.faults fails phase=map field=faults expected=0 seen=
 	always_populates map_and_fault.faults fails phase=touch field=faults_that_lack expected=at_most_0 seen=
 	always_populates shared.faults fails phase=touch field=faults_that_lack expected=at_most_0 seen=
-	always_populates map_only.cost fails page faults in the timed cycles of every round
+	always_populates map_only.cost fails page faults in every timed cycle
 	private_not_shared shared.page_state fails phase=mapped field=vmas expected=
 	unmap_does_nothing map_only.page_state fails phase=unmapped field=size_kb expected=at_most_
 	unmap_does_nothing map_only.contents fails phase=unmapped field=access expected=EFAULT
@@ -57,7 +57,7 @@ expected()
 	faults_more map_and_fault.faults fails phase=touch_again field=faults expected=0 seen=1
 	faults_more populate.faults fails phase=map field=faults_over_one_a_page expected=at_most_0 seen=1
 	faults_more populate.faults fails phase=touch field=faults expected=0 seen=1
-	faults_more map_only.cost fails page faults in the timed cycles of every round
+	faults_more map_only.cost fails page faults in every timed cycle
 	prctl_fails map_only.page_state fails Expected 0 (0) == only_base_pages()
 	prctl_fails map_only.cost fails error call=prctl errno=22
 	prctl_fails map_only.faults fails Expected 0 (0) == only_base_pages()

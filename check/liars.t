@@ -108,7 +108,7 @@ expected()
 	unmaps_page_later private.write_tracking_uffd_wp fails phase=restored field=uffd_wp expected=1 seen=0 pages=1
 	drops_page shared_dirty.page_state fails phase=restored field=present expected=$pages seen=$((pages - 1))
 	drops_page shared_dirty.page_state fails phase=again field=faults expected=0 seen=1
-	drops_page shared_dirty.cost fails page faults in the timed cycles of every round
+	drops_page shared_dirty.cost fails page faults in every timed cycle
 	drops_page private.contents fails phase=restored field=contents expected=pattern seen=0x0 pages=1
 	loses_dirty private.page_state fails phase=protected field=dirty_kb expected=8192 seen=0
 	loses_dirty private_thp.page_state fails phase=protected field=dirty_kb expected=8192 seen=0
@@ -118,9 +118,9 @@ expected()
 	loses_dirty _private.private_thp_pte.dirty_survives fails phase=after_pageout field=contents expected=pattern seen=0x0 pages=*
 	faults_in_flip private.page_state fails phase=again field=faults expected=0 seen=2
 	faults_in_flip shared_dirty.page_state fails phase=again field=faults expected=0 seen=2
-	faults_in_flip private_thp.cost fails page faults in the timed cycles of every round
+	faults_in_flip private_thp.cost fails page faults in every timed cycle
 	faults_after_flip private.page_state fails phase=again field=faults expected=0 seen=*
-	faults_after_flip private_cow.cost fails page faults in the timed cycles of every round
+	faults_after_flip private_cow.cost fails page faults in every timed cycle
 	copies_early private_cow.page_state fails phase=touched field=faults expected=$pages seen=0
 	copies_early private_cow.page_state fails phase=restored field=exclusive expected=0 seen=$pages
 	counts_faults_twice private_cow.page_state fails phase=touched field=faults expected=$pages seen=$((pages * 2))
