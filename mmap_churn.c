@@ -990,7 +990,7 @@ static int count_batch_faults(struct churn *churn, struct batch_faults *fewest)
 	again = count_faults() - again;
 
 	/* shmem may be told to take large folios whatever we say: one a slot. */
-	must = churn->way->flags & MAP_SHARED ? churn->batch : pages;
+	must = churn->way->flags & MAP_SHARED ? (long)churn->batch : pages;
 	fewest->map = least(fewest->map, map);
 	fewest->map_excess = least(fewest->map_excess, map - pages);
 	fewest->first = least(fewest->first, first);

@@ -856,36 +856,35 @@ static int populate_huge_by_pte(const struct mapping *mapping, const char **why)
 }
 
 /*
- * Folios of 64 KiB. A page that comes and goes first leaves a page table
- * behind, so that no PMD-sized folio is taken instead.
+ * Folios of 64 KiB, one by one: a VMA that is no larger has no room for larger ones,
+ * whatever else the machine allows.
  */
 static int populate_64k_once(const struct mapping *mapping, const char **why)
 {
-	long wanted = mapping->size >> 16, faults;
+	const size_t folio = 1 << 16;
+	long wanted = mapping->size / folio, faults;
+	struct mapping piece = *mapping;
 	struct page_state state;
-	size_t offset;
 	int ret;
 
-	if (psize() >= 1 << 16) {
+	if (psize() >= folio) {
 		*why = "base pages are not smaller than 64 KiB";
 		return KSFT_SKIP;
 	}
 	ret = forbid_huge_pages(mapping, why);
 	if (ret != KSFT_PASS)
 		return ret;
-	for (offset = 0; offset < mapping->size; offset += mapping->pmd_size) {
-		mapping->start[offset] = 1;
-		if (madvise(mapping->start + offset, psize(), MADV_DONTNEED))
-			return call_failed("madvise", why);
-	}
-	if (madvise(mapping->start, mapping->size, MADV_HUGEPAGE))
-		return call_failed("madvise", why);
+	piece.size = folio;
 	faults = count_faults();
-	touch(mapping);
+	for (; piece.start < mapping->start + mapping->size; piece.start += folio) {
+		if (madvise(piece.start, folio, MADV_HUGEPAGE))
+			return call_failed("madvise", why);
+		touch(&piece);
+		ret = forbid_huge_pages(&piece, why);
+		if (ret != KSFT_PASS)
+			return ret;
+	}
 	faults = count_faults() - faults;
-	ret = forbid_huge_pages(mapping, why);
-	if (ret != KSFT_PASS)
-		return ret;
 
 	/* Who may not see folios can still count faults: one each, and few else. */
 	ret = read_state(mapping, &state, why);

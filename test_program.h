@@ -17,6 +17,10 @@
 
 #include "environment.h"
 
+#ifndef PR_SET_MEMORY_MERGE
+#define PR_SET_MEMORY_MERGE	67
+#endif
+
 /* Shared by main() and all tests. */
 static struct {
 	bool env_printed;
@@ -99,6 +103,8 @@ static void test_program_start(void)
 	if (test_program == MAP_FAILED)
 		ksft_exit_fail_perror("mmap");
 	atexit(test_program_check_results);
+	/* Pages that are alike must stay our own. Without KSM nothing merges them. */
+	prctl(PR_SET_MEMORY_MERGE, 0, 0, 0, 0);
 	test_program_parent = getpid();
 	pthread_atfork(NULL, NULL, test_program_end_with_parent);
 	/* Who starts us may ignore what becomes of children: the harness must not. */
