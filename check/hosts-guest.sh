@@ -686,6 +686,7 @@ in_a_row()
 			sed 's|^|  : |' $log /tmp/churn
 			;;
 		esac
+		[ $((i % 20)) -ne 0 ] || echo "hosts-runs: $i"
 		if [ "$i" -eq 50 ]; then
 			taken=$(taken) slab=$(field Slab) shmem=$(field Shmem)
 		fi
@@ -775,6 +776,7 @@ slowness()
 
 repeats()
 {
+	limit=1500
 	row "200 runs in a row" "passes, nothing grows" in_a_row
 }
 
