@@ -665,6 +665,8 @@ two_at_once()
 # What is taken from the machine, once it has given up what it can, in KiB.
 taken()
 {
+	# The logs are in memory, too.
+	rm -f $log /tmp/churn
 	echo 3 > /proc/sys/vm/drop_caches
 	echo 1 > /proc/sys/vm/compact_memory
 	awk '$1 == "MemTotal:" { total = $2 } $1 == "MemFree:" { print total - $2 }' /proc/meminfo
