@@ -232,10 +232,12 @@ thp()
 	both_pass
 }
 
+# Of no concern to private memory.
 shmem()
 {
 	set_to "$1" $thp/shmem_enabled
-	both_pass
+	passes /test/mprotect_toggle -v shared_dirty -v shared_none -v shared_thp -v shared_thp_pte
+	passes /test/mmap_churn -v shared
 }
 
 shmem_force()
