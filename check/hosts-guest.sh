@@ -19,7 +19,6 @@ no_memory="not enough free memory"
 no_pmd="no PMD-mapped huge pages to be had"
 no_huge="no huge pages mapped this way to be had"
 no_64k="no folios of 64 KiB to be had"
-insists="the machine insists on large folios"
 no_thp="no transparent huge pages in this kernel"
 no_smaps="no smaps or pagemap in /proc"
 no_discard="MADV_PAGEOUT does not discard lazily freed pages"
@@ -240,12 +239,10 @@ shmem()
 	passes /test/mmap_churn -v shared
 }
 
-shmem_force()
+shmem_denied()
 {
-	# It overrules what a mapping asks for.
-	must_skip 'toggle.shared_(dirty|none)' "$insists"
-	must_skip 'toggle.shared_thp_pte' "$no_huge"
-	shmem force
+	must_skip 'toggle.shared_thp' "$no_pmd"
+	shmem deny
 }
 
 every_size()
@@ -647,7 +644,7 @@ slow()
 {
 	unset MPROTECT_TOGGLE_SIZE_MB MPROTECT_TOGGLE_CYCLES MPROTECT_TOGGLE_ROUNDS \
 		MMAP_CHURN_SLOTS MMAP_CHURN_STEPS MMAP_CHURN_ROUNDS
-	for _ in $(seq 6); do
+	for _ in $(seq 4); do
 		beside busy_loop
 	done
 	both_pass
@@ -731,10 +728,10 @@ policies()
 	row "THP always" "passes" thp always
 	row "THP madvise" "passes" thp madvise
 	row "THP never" "passes" thp never
-	for value in always within_size advise never deny; do
+	for value in always within_size advise never force; do
 		row "shmem_enabled $value" "passes" shmem $value
 	done
-	row "shmem_enabled force" "shared base pages skip, the rest passes" shmem_force
+	row "shmem_enabled deny" "shared huge pages skip, the rest passes" shmem_denied
 	row "every mTHP size always" "passes" every_size
 	row "KSM merges everything" "passes" ksm
 }
@@ -787,7 +784,7 @@ ends()
 slowness()
 {
 	limit=1500
-	row "default run, 6 busy loops beside" "passes, in time" slow
+	row "default run, 4 busy loops beside" "passes, in time" slow
 }
 
 repeats()
