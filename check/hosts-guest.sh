@@ -41,7 +41,7 @@ row()
 	"$@"
 	no_test_is_left
 	put_back
-	happened=$(printf '%.400s' "${happened#, }")
+	happened=$(printf '%.200s' "${happened#, }")
 	echo "hosts-row: $name|$must|$happened|$verdict|$(($(now) - began))"
 }
 
