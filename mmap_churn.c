@@ -1083,7 +1083,7 @@ static void print_fault_cost(const struct rounds_result *with)
 	double difference = with->cycle_ns - without->cycle_ns;
 	double median = with->cycle_median_ns - without->cycle_median_ns;
 	double deviation = hypot(with->cycle_sd_ns, without->cycle_sd_ns);
-	char step[160], fault[160];
+	char step[160], medians[160], fault[160];
 
 	if (!without->cycle_ns || with->faults <= 0)
 		return;
@@ -1091,7 +1091,10 @@ static void print_fault_cost(const struct rounds_result *with)
 		 with->cycle_ns, without->cycle_ns, difference);
 	snprintf(fault, sizeof(fault), "fault_ns=%.2f fault_sd_ns=%.2f fault_median_ns=%.2f",
 		 difference / with->faults, deviation / with->faults, median / with->faults);
-	ksft_print_msg("fault %s faults_per_step=%.4f %s\n", step, with->faults, fault);
+	snprintf(medians, sizeof(medians), "with_median_ns=%.2f without_median_ns=%.2f",
+		 with->cycle_median_ns, without->cycle_median_ns);
+	ksft_print_msg("fault %s %s faults_per_step=%.4f %s\n", step, medians, with->faults,
+		       fault);
 }
 
 static const struct phase churn_phases[] = {

@@ -149,7 +149,8 @@ is_readable()
 					" faults_per_step")
 				next
 			}
-			needs("fault", "with_ns without_ns difference_ns faults_per_step" \
+			needs("fault", "with_ns without_ns difference_ns with_median_ns" \
+				" without_median_ns faults_per_step" \
 				" fault_ns fault_sd_ns fault_median_ns")
 			needs("state", "variant phase vmas size_kb rss_kb dirty_kb anon_kb" \
 				" anon_huge_kb shmem_huge_kb kernel_page_kb mmu_page_kb" \
