@@ -94,13 +94,6 @@ interrupted()
 	[ $status -eq 130 ] && nothing_is_left
 }
 
-nothing_is_left()
-{
-	left=$(grep -ls "$TMPDIR" /proc/[0-9]*/cmdline; ls "$TMPDIR")
-	echo "left: $left"
-	[ -z "$left" ]
-}
-
 # kernels VERSION...: true if all can be had, else $missing says which cannot
 kernels()
 {

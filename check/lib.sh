@@ -85,6 +85,14 @@ refuses()
 		[ "$(wc -l < "$tmp/refusal")" -eq 1 ] && grep -q -e "$pattern" "$tmp/refusal"
 }
 
+# For a test that has $TMPDIR to itself: no process and no file is left there.
+nothing_is_left()
+{
+	left=$(grep -ls "$TMPDIR" /proc/[0-9]*/cmdline; ls "$TMPDIR")
+	echo "left: $left"
+	[ -z "$left" ]
+}
+
 same()
 {
 	diff -u "$1" "$2"

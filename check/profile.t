@@ -271,13 +271,6 @@ interrupted()
 	[ $status -eq 130 ] && nothing_is_left
 }
 
-nothing_is_left()
-{
-	left=$(grep -ls "$TMPDIR" /proc/[0-9]*/cmdline; ls "$TMPDIR")
-	echo "left: $left"
-	[ -z "$left" ]
-}
-
 # fails PATTERN SIZE ARGUMENT...: a profile of a mapping of so many MiB that ends so
 fails()
 {
