@@ -119,12 +119,12 @@ if kernels 7.3; then
 	ok "a point that fails" fails
 	ok "Ctrl-C leaves nothing behind" interrupted
 	export MPROTECT_TOGGLE_SIZE_MB=1 MPROTECT_TOGGLE_ROUNDS=2 MPROTECT_TOGGLE_CYCLES=3
-	sandwich timed 7.3 7.3 -v private -p 2 > "$tmp/timed.all"
+	sandwich timed 7.3 7.3 -T 600 -v private -p 2 > "$tmp/timed.all"
 	unset MPROTECT_TOGGLE_SIZE_MB MPROTECT_TOGGLE_ROUNDS MPROTECT_TOGGLE_CYCLES
 	ok "two sandwiches, timed" has_logs timed 1-A.log 2-B.log 3-A.log 4-B.log 5-A.log
 	ok "rounds and cycles as in the environment" has_rounds timed 3 2
 	export MMAP_CHURN_STEPS=48 MMAP_CHURN_ROUNDS=2
-	sandwich churn 7.3 7.3 -t mmap_churn -v map_only > "$tmp/churn.all"
+	sandwich churn 7.3 7.3 -T 600 -t mmap_churn -v map_only > "$tmp/churn.all"
 	unset MMAP_CHURN_STEPS MMAP_CHURN_ROUNDS
 	ok "mmap_churn, timed" has_logs churn 1-A.log 2-B.log 3-A.log
 	ok "its rounds and steps" has_rounds churn 3 2

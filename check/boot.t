@@ -42,6 +42,27 @@ fails()
 	[ $status -eq 0 ] && head -n 1 "$tmp/stderr" | grep "^ab/boot: .*$pattern"
 }
 
+# QEMU fails to start a kernel, and then it does not.
+has_one_more_try()
+{
+	mkdir "$tmp/bin"
+	cat > "$tmp/bin/qemu-system-x86_64" <<-EOT
+	#!/bin/sh
+	PATH=\${PATH#*:}
+	if mkdir "$tmp/failed" 2> /dev/null; then
+		echo "Kernel panic - not syncing: of two CPUs"
+	else
+		exec qemu-system-x86_64 "\$@"
+	fi
+	EOT
+	chmod +x "$tmp/bin/qemu-system-x86_64"
+	PATH=$tmp/bin:$PATH exits 0 boot -- "$tmp/guest" 0 2> "$tmp/stderr"
+	status=$?
+	cat "$tmp/stderr"
+	[ $status -eq 0 ] && [ "$(wc -l < "$tmp/stderr")" -eq 1 ] &&
+		grep "one more try" "$tmp/stderr" && ! grep "of two CPUs" "$tmp/log"
+}
+
 told_program()
 {
 	tr -d '\r' < "$tmp/log" | grep -x "# told 0, SETTING is some"
@@ -118,6 +139,8 @@ int main(int argc, char **argv)
 	printf("# told %s, SETTING is %s\n", what, setting ? setting : "unset");
 	if (!strcmp(what, "hang"))
 		pause();
+	if (!strcmp(what, "slow"))
+		sleep(25);
 	if (!strcmp(what, "panic"))
 		sysrq('c');
 	if (!strcmp(what, "reset"))
@@ -136,7 +159,18 @@ int main(int argc, char **argv)
 	return atoi(what);
 }
 EOT
-cc -static -O2 -o "$tmp/guest" "$tmp/guest.c" && cc -O2 -o "$tmp/dynamic" "$tmp/guest.c" || exit
+cat > "$tmp/stuck.c" <<'EOT'
+#include <unistd.h>
+
+int main(void)
+{
+	for (;;)
+		pause();
+}
+EOT
+cc -static -O2 -o "$tmp/stuck" "$tmp/stuck.c" &&
+	cc -static -O2 -o "$tmp/guest" "$tmp/guest.c" &&
+	cc -O2 -o "$tmp/dynamic" "$tmp/guest.c" || exit
 
 version=7.3
 if ! image=$(ab/kernel $version); then
@@ -179,12 +213,19 @@ ok "counted boots are the same" repeats
 
 ok "a hang" fails "the guest hung: no end after 5 s" -T 5 -- "$tmp/guest" hang
 ok "its last lines are shown" grep "^  | .*[a-z]" "$tmp/stderr"
+ok "a kernel that hangs before the program" \
+	fails "the guest hung: its kernel took 8 s" -s 1 -S 8 -f "$tmp/stuck" -k rdinit=/test/stuck \
+	-- "$tmp/guest"
+ok "a program takes longer than its kernel may" exits 0 boot -S 20 -- "$tmp/guest" slow
 ok "a panic" fails "the kernel panicked .*sysrq" -- "$tmp/guest" panic
 ok "the OOM killer" fails "ran out of memory, 256 MiB (.*guest" -m 256 -- "$tmp/guest" hog
 ok "a reset" fails "the guest crashed" -- "$tmp/guest" reset
 ok "a kernel that does not get there" \
-	fails "the kernel panicked .*mount root" -k rdinit=/nowhere -- "$tmp/guest"
-ok "a crash before the first line" fails "the guest crashed" -m 8 -T 10 -- "$tmp/guest"
+	fails "the kernel panicked .*mount root" -s 1 -k rdinit=/nowhere -- "$tmp/guest"
+ok "a crash before the first line" fails "the guest crashed" -s 1 -m 8 -T 10 -- "$tmp/guest"
+ok "with two CPUs it has one more try" has_one_more_try
+ok "and no third" fails "one more try" -k rdinit=/nowhere -- "$tmp/guest"
+ok "which tells what was seen" grep "the kernel panicked .*mount root" "$tmp/stderr"
 
 ok "Ctrl-C leaves nothing behind" interrupted INT 130
 ok "SIGTERM leaves nothing behind" interrupted TERM 143
