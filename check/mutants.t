@@ -17,7 +17,7 @@ malformed()
 				else if (line[i] ~ /^expect: (caught|slower [a-z_]+ [a-z_]+|cannot be told, .+)$/) expect++
 				else if (line[i] ~ /^file: [^ ]+\.[ch]$/) file++
 				else if (line[i] ~ /^edit: ./ && file) edit++
-				else if (line[i] !~ /^(in|reach|first): ./) file = -9
+				else if (line[i] !~ /^((in|reach): .|first: [a-z_]+ [a-z_]+$)/) file = -9
 			}
 		}
 		harm != 1 || expect != 1 || file < 1 || !edit { print }'
@@ -28,6 +28,14 @@ well_formed()
 	malformed > "$tmp/malformed"
 	cat "$tmp/malformed"
 	[ ! -s "$tmp/malformed" ]
+}
+
+# Prints the tests that are to be run first and are none.
+not_tests()
+{
+	sed -n 's/^first: //p' check/mutants/list | sort -u | while read -r program test; do
+		grep -q "^TEST_F.*, $test[,)]" "$program.c" || echo "$program $test"
+	done | grep .
 }
 
 twice_named()
@@ -41,6 +49,7 @@ enough()
 }
 
 ok "every mutant is well-formed" well_formed
+ok "what a mutant has run first are tests" not not_tests
 ok "no two mutants have the same name" not twice_named
 ok "there are thirty mutants or more" enough
 
