@@ -34,7 +34,7 @@ well_formed()
 not_tests()
 {
 	sed -n 's/^first: //p' check/mutants/list | sort -u | while read -r program test; do
-		grep -q "^TEST_F.*, $test[,)]" "$program.c" || echo "$program $test"
+		grep -q "^TEST_F.*, ${test}[,)]" "$program.c" || echo "$program $test"
 	done | grep .
 }
 
