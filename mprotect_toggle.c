@@ -874,6 +874,11 @@ static int populate_64k_once(const struct mapping *mapping, const char **why)
 	ret = forbid_huge_pages(mapping, why);
 	if (ret != KSFT_PASS)
 		return ret;
+	/* The pieces need an anon_vma in common, for older kernels to merge them again. */
+	piece.size = psize();
+	touch(&piece);
+	if (madvise(piece.start, psize(), MADV_DONTNEED))
+		return call_failed("madvise", why);
 	piece.size = folio;
 	faults = count_faults();
 	for (; piece.start < mapping->start + mapping->size; piece.start += folio) {
