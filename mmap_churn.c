@@ -589,8 +589,8 @@ static int read_leftover(struct leftover *left)
 	left->vmas = state.field[PAGE_STATE_VMAS];
 	left->size_kb = state.field[PAGE_STATE_SIZE_KB];
 	left->rss_kb = state.field[PAGE_STATE_RSS_KB];
-	left->counted_kb = page_state_proc_kb("/proc/self/status", "VmRSS");
-	left->page_table_kb = page_state_proc_kb("/proc/self/status", "VmPTE");
+	left->counted_kb = page_state_proc_figure("/proc/self/status", "VmRSS");
+	left->page_table_kb = page_state_proc_figure("/proc/self/status", "VmPTE");
 	return ret;
 }
 
@@ -917,7 +917,7 @@ TEST_F_TIMEOUT(mmap_churn_sparse, page_tables, TIMEOUT)
 	char *start, *address;
 
 	ASSERT_EQ(0, only_base_pages());
-	before = page_state_proc_kb("/proc/self/status", "VmPTE");
+	before = page_state_proc_figure("/proc/self/status", "VmPTE");
 	if (before == PAGE_STATE_UNKNOWN)
 		SKIP(return, "no status in /proc");
 	/* Only what can be written to counts for overcommit. */
@@ -928,9 +928,9 @@ TEST_F_TIMEOUT(mmap_churn_sparse, page_tables, TIMEOUT)
 		ASSERT_EQ(address, mmap(address, psize(), PROT_FULL, flags, -1, 0));
 		*address = 1;
 	}
-	mapped = page_state_proc_kb("/proc/self/status", "VmPTE");
+	mapped = page_state_proc_figure("/proc/self/status", "VmPTE");
 	ASSERT_EQ(0, munmap(start, size));
-	after = page_state_proc_kb("/proc/self/status", "VmPTE");
+	after = page_state_proc_figure("/proc/self/status", "VmPTE");
 
 	/* Were they not there, they could not be missed. */
 	EXPECT_LE(before + SPARSE_PAGES / 2 * psize() / 1024, mapped)

@@ -327,20 +327,21 @@ long page_state_present(const void *start, size_t size)
 	return ret ? ret : state.field[PAGE_STATE_PRESENT];
 }
 
-long long page_state_proc_kb(const char *path, const char *name)
+long long page_state_proc_figure(const char *path, const char *name)
 {
 	FILE *file = fopen(path, "r");
-	long long kb = PAGE_STATE_UNKNOWN;
+	long long figure = PAGE_STATE_UNKNOWN;
 	size_t length = strlen(name);
 	char line[128];
 
 	if (!file)
-		return kb;
+		return figure;
 	while (fgets(line, sizeof(line), file))
-		if (!strncmp(line, name, length) && line[length] == ':')
-			kb = strtoll(line + length + 1, NULL, 10);
+		if (!strncmp(line, name, length) &&
+		    (line[length] == ':' || line[length] == ' '))
+			figure = strtoll(line + length + 1, NULL, 10);
 	fclose(file);
-	return kb;
+	return figure;
 }
 
 static const char *to_text(long long value, char *text, size_t size)

@@ -82,14 +82,14 @@ int page_state_read_process(struct page_state *state);
 long page_state_present(const void *start, size_t size);
 
 /**
- * page_state_proc_kb() - a figure of /proc/self/status or /proc/meminfo
+ * page_state_proc_figure() - a figure of /proc/self/status, /proc/meminfo or /proc/vmstat
  * @path: of the file
  * @name: of its line, such as "VmPTE"; pages in "VmRSS" are counted whether or not
  *	a VMA has them, unlike those in smaps
  *
- * Return: KiB, or PAGE_STATE_UNKNOWN.
+ * Return: KiB, of /proc/vmstat what it counts, or PAGE_STATE_UNKNOWN.
  */
-long long page_state_proc_kb(const char *path, const char *name);
+long long page_state_proc_figure(const char *path, const char *name);
 
 /**
  * page_state_differs() - compare a page state with what it must be, quietly

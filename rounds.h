@@ -69,9 +69,9 @@ struct rounds_plan {
 /**
  * struct rounds_result - what came of the rounds
  * @why: if not KSFT_PASS, what went wrong or is lacking
- * @least_faults: page faults in the recorded cycle that had the fewest: what the
- *	machine does beside us can add some, and a kernel that needs them has them
- *	in every cycle
+ * @least_faults: page faults in the cycle that had the fewest, of those recorded and,
+ *	where they are few, of more: what the machine does beside us can add some, and
+ *	a kernel that needs them has them in every cycle
  * @cycle_ns: of a cycle, per unit: the mean of the rounds' means
  * @cycle_sd_ns: their standard deviation, 0 for a single round
  * @cycle_median_ns: the median of the rounds' medians
