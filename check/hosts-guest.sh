@@ -668,6 +668,8 @@ taken()
 	rm -f $log /tmp/churn
 	echo 3 > /proc/sys/vm/drop_caches
 	echo 1 > /proc/sys/vm/compact_memory
+	# Each CPU has counted for itself.
+	echo 1 > /proc/sys/vm/stat_refresh
 	awk '$1 == "MemTotal:" { total = $2 } $1 == "MemFree:" { print total - $2 }' /proc/meminfo
 }
 
@@ -707,8 +709,9 @@ in_a_row()
 	told "$failures of 200 failed"
 	grown=$(($(taken) - taken)) slab=$(($(field Slab) - slab)) shmem=$(($(field Shmem) - shmem))
 	growth="in 150 runs memory grew by $grown KiB, slab by $slab, shmem by $shmem"
-	# One page a run would be 600 KiB, but free pages of the CPUs' own come and go, too.
-	if [ $grown -ge 2000 ] || [ $slab -ge 300 ] || [ $shmem -ge 8 ]; then
+	# One page a run would be 600 KiB. Free pages of the CPUs' own come and go, too: 400 to
+	# 2180 KiB were seen.
+	if [ $grown -ge 4000 ] || [ $slab -ge 300 ] || [ $shmem -ge 300 ]; then
 		wrong "$growth"
 	else
 		told "$growth"
